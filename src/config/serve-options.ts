@@ -1,0 +1,205 @@
+import type { OptionTable, ValuesOf } from "./option.ts";
+
+/** An `http(s)` origin or `grpc(s)://host:port`; what is wrong with it otherwise. */
+function workerUrlProblem(value: string): string | undefined {
+  let url: URL;
+  try {
+    url = new URL(value);
+  } catch {
+    return "is not a URL such as grpc://127.0.0.1:50051";
+  }
+  if (!["grpc:", "grpcs:"].includes(url.protocol)) return "must start with grpc:// or grpcs://";
+  if (url.hostname === "" || url.port === "") return "needs a host and a port, such as grpc://127.0.0.1:50051";
+  if (url.username || url.password || (url.pathname !== "" && url.pathname !== "/") || url.search || url.hash)
+    return "may hold a host and a port only";
+  return undefined;
+}
+
+/** Settings of `collie serve`. Where SMG has a flag of the same meaning, name and default are SMG's. */
+export const serveOptions = {
+  host: { flag: "host", type: "string", default: "0.0.0.0", group: "Listener", help: "Address to listen on." },
+  port: {
+    flag: "port",
+    type: "integer",
+    default: 30000,
+    min: 0,
+    max: 65535,
+    group: "Listener",
+    help: "Port to listen on; 0 picks a free one.",
+  },
+  threads: {
+    flag: "threads",
+    type: "integer",
+    min: 1,
+    max: 64,
+    group: "Listener",
+    help: "Serving threads (default: the cores this process may use, 8 at most).",
+  },
+  maxPayloadSize: {
+    flag: "max-payload-size",
+    type: "integer",
+    default: 536_870_912,
+    min: 1,
+    group: "Listener",
+    help: "Largest request body, in bytes.",
+  },
+  corsAllowedOrigins: {
+    flag: "cors-allowed-origins",
+    type: "strings",
+    group: "Listener",
+    help: "Origins that browsers may call from; none given allows every origin.",
+  },
+  requestTimeoutSecs: {
+    flag: "request-timeout-secs",
+    type: "integer",
+    default: 1800,
+    min: 1,
+    group: "Requests",
+    help: "Longest time one request may take, in seconds.",
+  },
+  requestIdHeaders: {
+    flag: "request-id-headers",
+    type: "strings",
+    default: ["x-request-id", "x-correlation-id", "x-trace-id", "request-id"],
+    group: "Requests",
+    help: "Headers to take a request's id from, in order.",
+  },
+  shutdownGracePeriodSecs: {
+    flag: "shutdown-grace-period-secs",
+    type: "integer",
+    default: 180,
+    min: 0,
+    group: "Requests",
+    help: "How long running requests may go on after SIGTERM, in seconds.",
+  },
+  sseHeartbeatSecs: {
+    flag: "sse-heartbeat-secs",
+    type: "integer",
+    default: 15,
+    min: 1,
+    group: "Requests",
+    help: "Silence after which a stream gets a comment line, in seconds.",
+  },
+  apiKey: {
+    flag: "api-key",
+    type: "string",
+    secret: true,
+    group: "Security",
+    help: "Key that clients must send; without it everybody may call.",
+  },
+  workerUrls: {
+    flag: "worker-urls",
+    type: "strings",
+    check: workerUrlProblem,
+    group: "Workers",
+    help: "Engines to serve from: grpc://host:port or grpcs://host:port.",
+  },
+  engineTransport: {
+    flag: "engine-transport",
+    type: "enum",
+    values: ["framing", "grpc-js"],
+    default: "framing",
+    group: "Workers",
+    help: "Who reads the token streams: our own framing, or @grpc/grpc-js for every call.",
+  },
+  engineKeepaliveSecs: {
+    flag: "engine-keepalive-secs",
+    type: "integer",
+    default: 300,
+    min: 0,
+    group: "Workers",
+    help: "Interval of HTTP/2 pings to engines, in seconds; 0 sends none. Old engines cut connections that ping more often than every 300 s.",
+  },
+  workerStartupTimeoutSecs: {
+    flag: "worker-startup-timeout-secs",
+    type: "integer",
+    default: 1800,
+    min: 1,
+    group: "Workers",
+    help: "How long a worker may take to answer for the first time, in seconds.",
+  },
+  workerStartupCheckInterval: {
+    flag: "worker-startup-check-interval",
+    type: "integer",
+    default: 30,
+    min: 1,
+    group: "Workers",
+    help: "Longest pause between two tries to reach a starting worker, in seconds.",
+  },
+  healthFailureThreshold: {
+    flag: "health-failure-threshold",
+    type: "integer",
+    default: 3,
+    min: 1,
+    group: "Health",
+    help: "Failed checks in a row that make a worker unhealthy.",
+  },
+  healthSuccessThreshold: {
+    flag: "health-success-threshold",
+    type: "integer",
+    default: 2,
+    min: 1,
+    group: "Health",
+    help: "Good checks in a row that make it healthy again.",
+  },
+  healthCheckTimeoutSecs: {
+    flag: "health-check-timeout-secs",
+    type: "integer",
+    default: 5,
+    min: 1,
+    group: "Health",
+    help: "Time limit of one check, in seconds.",
+  },
+  healthCheckIntervalSecs: {
+    flag: "health-check-interval-secs",
+    type: "integer",
+    default: 60,
+    min: 1,
+    group: "Health",
+    help: "Time between two checks, in seconds.",
+  },
+  disableHealthCheck: {
+    flag: "disable-health-check",
+    type: "boolean",
+    group: "Health",
+    help: "Never check workers after they have started.",
+  },
+  modelPath: {
+    flag: "model-path",
+    aliases: ["model"],
+    type: "string",
+    group: "Model",
+    help: "Folder with the model's tokenizer and configuration; without it the engine is asked for them.",
+  },
+  tokenizerPath: {
+    flag: "tokenizer-path",
+    type: "string",
+    group: "Model",
+    help: "Folder or tokenizer.json to use instead of the one in --model-path.",
+  },
+  chatTemplate: {
+    flag: "chat-template",
+    type: "string",
+    group: "Model",
+    help: "File with the Jinja chat template to use instead of the model's.",
+  },
+  modelAlias: { flag: "model-alias", type: "strings", group: "Model", help: "Another name for a model: alias=name." },
+  stateDir: {
+    flag: "state-dir",
+    type: "string",
+    group: "Model",
+    help: "Folder for caches (default: $STATE_DIRECTORY, $XDG_CACHE_HOME/collie or ~/.cache/collie).",
+  },
+  logLevel: {
+    flag: "log-level",
+    type: "enum",
+    values: ["debug", "info", "warn", "error"],
+    default: "info",
+    group: "Logging",
+    help: "Least important messages to log.",
+  },
+  logJson: { flag: "log-json", type: "boolean", group: "Logging", help: "Log one JSON object a line." },
+} as const satisfies OptionTable;
+
+/** Effective settings of `collie serve`, frozen. */
+export type ServeConfig = ValuesOf<typeof serveOptions>;
