@@ -1,0 +1,47 @@
+import type { OptionTable } from "../config/option.ts";
+import { serveOptions } from "../config/serve-options.ts";
+import type { Command } from "./command.ts";
+
+const printOption = {
+  print: { flag: "print", type: "boolean", group: "Output", help: "Print every setting with its source." },
+} as const satisfies OptionTable;
+
+/** Every command, in the order of `collie --help`. */
+export const commands: readonly Command[] = [
+  {
+    name: "serve",
+    aliases: ["launch", "start"],
+    summary: "Serve client APIs from the engines given by --worker-urls.",
+    usage: "[flags]",
+    options: serveOptions,
+    load: () => import("./serve.ts"),
+  },
+  {
+    name: "demo",
+    summary: "Start a simulated engine and the gateway before it, to look around.",
+    usage: "[flags]",
+    load: () => import("./demo.ts"),
+  },
+  {
+    name: "engine",
+    summary: "Start a simulated engine.",
+    usage: "[flags]",
+    load: () => import("./engine.ts"),
+  },
+  {
+    name: "config",
+    summary: "Check the settings of `serve`, or print them with their sources.",
+    usage: "[--print] [flags of serve]",
+    options: { ...printOption, ...serveOptions },
+    load: () => import("./config.ts"),
+  },
+  {
+    name: "systemd",
+    summary: "Print a systemd unit for `serve`.",
+    usage: "[flags of serve]",
+    details:
+      "The flags become part of the unit. Keep secrets out of them: name a file (--api-key=@/path) or use the environment file.",
+    options: serveOptions,
+    load: () => import("./systemd.ts"),
+  },
+];
