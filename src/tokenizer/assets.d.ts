@@ -1,0 +1,11 @@
+/** Files that a build embeds: the import gives the path to read. */
+declare module "*kernel.wasm" {
+  const path: string;
+  // biome-ignore lint/style/noDefaultExport: file imports have a default export only
+  export default path;
+}
+declare module "*unicode-classes.rle" {
+  const path: string;
+  // biome-ignore lint/style/noDefaultExport: file imports have a default export only
+  export default path;
+}

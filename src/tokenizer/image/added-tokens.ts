@@ -1,0 +1,56 @@
+import { SPECIAL_ID } from "./header.ts";
+import { powerOfTwo } from "./layout.ts";
+
+/** An added token of tokenizer.json; flags that are not listed here must be off. */
+export interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special: boolean;
+}
+
+export interface AddedTrie {
+  /** Hash table of (node * 256 + byte, next node); -1 marks a free slot. */
+  readonly table: Int32Array;
+  readonly mask: number;
+  /** Token id by node (with `SPECIAL_ID` for special ones), -1 for inner nodes. */
+  readonly ids: Int32Array;
+  /** 1 for bytes that begin an added token. */
+  readonly first: Uint8Array;
+  /** The only such byte, or 0xffffffff. */
+  readonly onlyFirst: number;
+}
+
+const utf8 = new TextEncoder();
+
+/** Trie over the UTF-8 bytes of the added tokens, for leftmost-longest matching. */
+export function addedTrie(tokens: readonly AddedToken[]): AddedTrie {
+  const keys = tokens.map((t) => ({ id: t.special ? t.id | SPECIAL_ID : t.id, bytes: utf8.encode(t.content) }));
+  const slots = powerOfTwo(keys.reduce((n, k) => n + k.bytes.length, 0) * 2 + 16);
+  const table = new Int32Array(slots * 2).fill(-1);
+  const first = new Uint8Array(256);
+  const ids = [-1];
+  for (const { id, bytes } of keys) {
+    first[bytes[0]!] = 1;
+    let node = 0;
+    for (const b of bytes) {
+      const key = node * 256 + b;
+      let h = (Math.imul(key, 0x9e3779b1) >>> 8) & (slots - 1);
+      while (table[h * 2] !== key && table[h * 2] !== -1) h = (h + 1) & (slots - 1);
+      if (table[h * 2] === -1) {
+        table[h * 2] = key;
+        table[h * 2 + 1] = ids.length;
+        ids.push(-1);
+      }
+      node = table[h * 2 + 1]!;
+    }
+    ids[node] = id;
+  }
+  const begins = [...first.keys()].filter((b) => first[b]);
+  return {
+    table,
+    mask: slots - 1,
+    ids: Int32Array.from(ids),
+    first,
+    onlyFirst: begins.length === 1 ? begins[0]! : 0xffffffff,
+  };
+}

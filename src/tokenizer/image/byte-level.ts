@@ -1,0 +1,136 @@
+import { TokenizerError } from "../tokenizer.ts";
+import { addedTrie } from "./added-tokens.ts";
+import { classPages, classTable } from "./classes.ts";
+import { Family, Flag, Word } from "./header.ts";
+import { joinedCharacters } from "./joins.ts";
+import { ImageLayout, type ImageUnderWork } from "./layout.ts";
+import type { KnownConfiguration } from "./recognise.ts";
+import { placeTokens, writeAdded, writePairs, writeTokens } from "./tables.ts";
+import type { TokenizerJson } from "./tokenizer-json.ts";
+import { layOut, type Vocabulary } from "./vocabulary.ts";
+
+/** Bits of the filter for joined characters. */
+const JOIN_BITS = 20;
+/** Room for tokens that only `ignore_merges` can produce. */
+const WHOLE_SLOTS = 4096;
+
+/** Builds the image of a byte-level BPE tokenizer. Throws `TokenizerError` naming what is wrong with the vocabulary. */
+export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): ImageUnderWork {
+  if (known.family === "gemma") throw new TokenizerError("not a byte-level tokenizer");
+  const v = byteLevelVocabulary(json);
+  const trie = addedTrie(json.added_tokens.map((t) => ({ id: t.id, content: t.content, special: t.special === true })));
+  const classes = classTable(known.family);
+  const { index, pages } = classPages(classes, known.nfc);
+
+  const layout = new ImageLayout();
+  layout.set("family", Family[known.family]);
+  layout.set("maxDigits", known.maxDigits);
+  layout.set("nfc", known.nfc ? 1 : 0);
+  layout.place("classBits", 256);
+  layout.place("classIndex", index.byteLength);
+  layout.place("classPages", pages.length);
+  layout.place("joinBorders", 1024);
+  layout.place("wholeFilter", 512);
+  layout.place("joinFilter", 2 ** JOIN_BITS / 8);
+  layout.set("joinShift", 32 - JOIN_BITS);
+  layout.place("bytePairs", 65536 * 8);
+  layout.place("splits", v.tokenCount * 8);
+  placeTokens(layout, v, trie);
+  layout.place("wholeOnly", WHOLE_SLOTS * 8);
+  layout.set("wholeOnlyMask", WHOLE_SLOTS - 1);
+
+  const image = layout.open();
+  const { bytes, words, kernel, offset } = image;
+  bytes.set(classes.subarray(0, 128), offset("classBits"));
+  bytes.set(new Uint8Array(index.buffer), offset("classIndex"));
+  bytes.set(pages, offset("classPages"));
+  bytes.fill(255, offset("splits"), offset("splits") + v.tokenCount * 8);
+  bytes.fill(255, offset("wholeOnly"), offset("wholeOnly") + WHOLE_SLOTS * 8);
+  writeAdded(image, trie);
+  writeTokens(image, v);
+  writeBytePairs(v, words, offset("bytePairs"));
+  image.init();
+  writePairs(image, v);
+  joinedCharacters(
+    v,
+    (a, b) => kernel.insertJoin(a, b),
+    (tail, lead) => {
+      bytes[offset("joinBorders") + ((tail << 4) | lead)] = 1;
+    },
+  );
+  const whole = insertTokens(image, v, json.model.ignore_merges === true);
+  if (!whole) words[Word.wholeOnlyMask] = 0;
+  return image;
+}
+
+/** Registers every token that its own text encodes to; returns how many only `ignore_merges` gives. */
+function insertTokens({ kernel }: ImageUnderWork, v: Vocabulary, ignoreMerges: boolean): number {
+  const regular: number[] = [];
+  let whole = 0;
+  for (let id = 0; id < v.tokenCount; id++) {
+    if (v.offsets[id] === v.offsets[id + 1] || v.flags[id]! & Flag.added) continue;
+    if (kernel.encodesItself(id)) {
+      kernel.insertToken(id);
+      regular.push(id);
+    } else if (ignoreMerges) {
+      if (++whole > WHOLE_SLOTS / 2)
+        throw new TokenizerError("too many tokens of tokenizer.json can't be reached by merges");
+      kernel.insertWholeOnly(id);
+    }
+  }
+  const length = (id: number): number => v.offsets[id + 1]! - v.offsets[id]!;
+  regular.sort((a, b) => length(a) - length(b)); // a token's parts come before it
+  for (const id of regular) kernel.insertSplit(id);
+  return whole;
+}
+
+/** Rank + 1 and result by two bytes. */
+function writeBytePairs(v: Vocabulary, words: Uint32Array, at: number): void {
+  const byteOf = new Int32Array(v.tokenCount).fill(-1);
+  v.byteIds.forEach((id, b) => {
+    byteOf[id] = b;
+  });
+  for (let m = v.merges.length - 3; m >= 0; m -= 3) {
+    const x = byteOf[v.merges[m]!]!;
+    const y = byteOf[v.merges[m + 1]!]!;
+    if (x < 0 || y < 0) continue;
+    words.set([m / 3 + 1, v.merges[m + 2]!], (at >> 2) + ((x << 8) | y) * 2);
+  }
+}
+
+/** Byte by code unit of the printable alphabet in which byte-level vocabularies are written (GPT-2's), 0xffff for others. */
+function alphabet(): Uint16Array {
+  const table = new Uint16Array(0x10000).fill(0xffff);
+  let next = 256;
+  for (let b = 0; b < 256; b++) {
+    const printable = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
+    table[printable ? b : next++] = b;
+  }
+  return table;
+}
+
+function byteLevelVocabulary(json: TokenizerJson): Vocabulary {
+  const table = alphabet();
+  const added = new Set(json.added_tokens.map((t) => t.content));
+  const byteIds = new Int32Array(256).fill(-1);
+  const { vocab } = json.model;
+  for (const [unit, byte] of table.entries()) {
+    if (byte === 0xffff) continue;
+    const id = vocab[String.fromCharCode(unit)];
+    if (id === undefined)
+      throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${byte}`);
+    byteIds[byte] = id;
+  }
+  return layOut(json, byteIds, (word) => {
+    const out = new Uint8Array(word.length);
+    for (let i = 0; i < word.length; i++) {
+      const byte = table[word.charCodeAt(i)]!;
+      if (byte === 0xffff) {
+        if (added.has(word)) return new TextEncoder().encode(word);
+        throw new TokenizerError(`the vocabulary entry ${JSON.stringify(word)} of tokenizer.json is not byte-level`);
+      }
+      out[i] = byte;
+    }
+    return out;
+  });
+}

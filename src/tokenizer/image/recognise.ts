@@ -1,0 +1,150 @@
+import type { FamilyName } from "./header.ts";
+import { type AddedTokenJson, isObject, type TokenizerJson } from "./tokenizer-json.ts";
+
+/** A configuration that the kernel encodes exactly. */
+export interface KnownConfiguration {
+  readonly family: FamilyName;
+  /** Digits per piece at most. */
+  readonly maxDigits: number;
+  readonly nfc: boolean;
+}
+
+/** What the kernel can't do, in words that name the part of tokenizer.json. */
+export interface NotKnown {
+  readonly unsupported: string;
+}
+
+const cl100k = (digits: string): string =>
+  `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
+const UPPER = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]";
+const LOWER = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]";
+const SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
+const O200K = [
+  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${SUFFIX}`,
+  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${SUFFIX}`,
+  "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+].join("|");
+const DEEPSEEK = [
+  "\\p{N}{1,3}",
+  "[一-龥\u3040-ゟ゠-ヿ]+",
+  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+];
+
+/** Patterns of the pre-tokenizer's splits, by family. */
+const SPLITS: readonly { patterns: readonly string[]; family: FamilyName; maxDigits: number }[] = [
+  { patterns: [cl100k("\\p{N}{1,3}")], family: "cl100k", maxDigits: 3 },
+  { patterns: [cl100k("\\p{N}")], family: "cl100k", maxDigits: 1 },
+  { patterns: [O200K], family: "o200k", maxDigits: 3 },
+  { patterns: DEEPSEEK, family: "deepseek", maxDigits: 3 },
+];
+
+/** Finds the kernel family of a tokenizer by comparing whole parts, or says what stands against it. */
+export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
+  const { model } = json;
+  if (model.type !== undefined && model.type !== "BPE") return { unsupported: `model type ${model.type}` };
+  if (!isObject(model.vocab) || !Array.isArray(model.merges))
+    return { unsupported: "a model without vocab and merges" };
+  if (model.dropout) return { unsupported: "dropout" };
+  if (model.continuing_subword_prefix) return { unsupported: "continuing_subword_prefix" };
+  if (model.end_of_word_suffix) return { unsupported: "end_of_word_suffix" };
+  const added = addedTokenProblem(json.added_tokens, vocabularySize(model.vocab), model.vocab, hasNormalizer(json));
+  if (added) return { unsupported: added };
+  return isGemma(json) ? { family: "gemma", maxDigits: 0, nfc: false } : byteLevel(json);
+}
+
+function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
+  if (json.model.byte_fallback) return { unsupported: "byte_fallback with this pre-tokenizer" };
+  if (!isObject(json.decoder) || json.decoder["type"] !== "ByteLevel") return { unsupported: "this decoder" };
+  const pre = json.pre_tokenizer;
+  if (!isObject(pre) || pre["type"] !== "Sequence" || !Array.isArray(pre["pretokenizers"])) {
+    return { unsupported: "this pre_tokenizer" };
+  }
+  const steps = pre["pretokenizers"] as unknown[];
+  const last = steps.at(-1);
+  const plain =
+    isObject(last) && last["type"] === "ByteLevel" && !last["add_prefix_space"] && last["use_regex"] === false;
+  if (!plain) return { unsupported: "this pre_tokenizer" };
+  const patterns = steps.slice(0, -1).map(splitPattern);
+  const known = SPLITS.find(
+    (s) => s.patterns.length === patterns.length && s.patterns.every((p, i) => p === patterns[i]),
+  );
+  if (!known) return { unsupported: "this pre_tokenizer pattern" };
+  const nfc = isObject(json.normalizer) && json.normalizer["type"] === "NFC";
+  if (hasNormalizer(json) && !(nfc && known.family === "cl100k")) return { unsupported: "this normalizer" };
+  return { family: known.family, maxDigits: known.maxDigits, nfc };
+}
+
+/** The regular expression of a Split that keeps every piece, else undefined. The patterns leave no text between matches. */
+function splitPattern(step: unknown): string | undefined {
+  if (!isObject(step) || step["type"] !== "Split" || !isObject(step["pattern"])) return undefined;
+  const isolated = step["behavior"] === "Isolated" && !step["invert"];
+  const matches = step["behavior"] === "Removed" && step["invert"] === true;
+  const regex = step["pattern"]["Regex"];
+  return (isolated || matches) && typeof regex === "string" ? regex : undefined;
+}
+
+function hasNormalizer({ normalizer }: TokenizerJson): boolean {
+  if (normalizer === null || normalizer === undefined) return false;
+  const steps = isObject(normalizer) && normalizer["type"] === "Sequence" ? normalizer["normalizers"] : undefined;
+  return !(Array.isArray(steps) && steps.length === 0);
+}
+
+const GEMMA_NORMALIZER = { type: "Replace", pattern: { String: " " }, content: "▁" };
+const GEMMA_SPLIT = { type: "Split", pattern: { String: " " }, behavior: "MergedWithPrevious", invert: false };
+const GEMMA_DECODER = {
+  type: "Sequence",
+  decoders: [{ type: "Replace", pattern: { String: "▁" }, content: " " }, { type: "ByteFallback" }, { type: "Fuse" }],
+};
+
+function isGemma(json: TokenizerJson): boolean {
+  const { model, normalizer, decoder } = json;
+  const pre = json.pre_tokenizer ?? null;
+  return (
+    model.byte_fallback === true &&
+    !model.ignore_merges &&
+    Bun.deepEquals(normalizer, GEMMA_NORMALIZER) &&
+    (pre === null || Bun.deepEquals(pre, GEMMA_SPLIT)) &&
+    Bun.deepEquals(decoder, GEMMA_DECODER)
+  );
+}
+
+const vocabularySize = (vocab: Readonly<Record<string, number>>): number => Object.keys(vocab).length;
+
+/** What about the added tokens the kernel's single leftmost-longest pass would get wrong, or undefined. */
+function addedTokenProblem(
+  tokens: readonly AddedTokenJson[],
+  vocabSize: number,
+  vocab: Readonly<Record<string, number>>,
+  normalizer: boolean,
+): string | undefined {
+  let highest = -1;
+  for (const token of [...tokens].sort((a, b) => a.id - b.id)) {
+    for (const flag of ["single_word", "lstrip", "rstrip"] as const) {
+      if (token[flag]) return `${flag} of the added token ${JSON.stringify(token.content)}`;
+    }
+    if (!token.content) return "an empty added token";
+    if (token.normalized && normalizer) return `a normalized added token, ${JSON.stringify(token.content)}`;
+    // the Rust library numbers added tokens itself: by the vocabulary, else the next free id
+    const inVocabulary = Object.hasOwn(vocab, token.content) ? vocab[token.content] : undefined;
+    const expected = inVocabulary ?? (highest >= vocabSize ? highest + 1 : vocabSize);
+    if (expected !== token.id)
+      return `the id of the added token ${JSON.stringify(token.content)} (${token.id}, would be ${expected})`;
+    highest = Math.max(highest, token.id);
+  }
+  return overlap(tokens);
+}
+
+/** Normalized tokens are matched after all others: in one pass with them only if none can begin before another and overlap it. */
+function overlap(tokens: readonly AddedTokenJson[]): string | undefined {
+  const raw = tokens.filter((t) => !t.normalized);
+  for (const { content } of tokens.filter((t) => t.normalized)) {
+    for (const { content: other } of raw) {
+      let clash = content.includes(other);
+      for (let n = 1; n < content.length && n < other.length && !clash; n++)
+        clash = content.endsWith(other.slice(0, n));
+      if (clash)
+        return `the normalized added token ${JSON.stringify(content)}, which overlaps ${JSON.stringify(other)}`;
+    }
+  }
+  return undefined;
+}

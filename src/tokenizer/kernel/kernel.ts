@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { TokenizerError } from "../tokenizer.ts";
+import wasmFile from "./kernel.wasm" with { type: "file" };
+
+/** The kernel's functions; addresses and sizes are bytes of its memory. `kernel.as.ts` says what each does. */
+export interface Kernel {
+  init(header: number, cache: number, wordBits: number, longBits: number): void;
+  encode(from: number, to: number, out: number, split: number): number;
+  findAdded(from: number, to: number, split: number): number;
+  addedId(): number;
+  addedEnd(): number;
+  normal(from: number, to: number): number;
+  insertToken(id: number): void;
+  insertWholeOnly(id: number): void;
+  /** 0 if the pair was there before. */
+  insertPair(left: number, right: number, rank: number, merged: number): number;
+  insertJoin(a: number, b: number): void;
+  insertAnyJoin(a: number, b: number): void;
+  encodesItself(id: number): number;
+  insertSplit(id: number): void;
+}
+
+/** Bytes of a WebAssembly page. */
+export const PAGE = 65536;
+/** Pages that a tokenizer's memory may grow to: 1 GiB. Only pages in use take room. */
+const MAX_PAGES = 16384;
+/** Where the table image lies in memory; the first page stays empty. */
+export const IMAGE_AT = PAGE;
+
+let compiled: WebAssembly.Module | undefined;
+
+/** The compiled kernel, once per thread; it can be sent to other threads. */
+export function kernelModule(): WebAssembly.Module {
+  compiled ??= new WebAssembly.Module(readFileSync(wasmFile));
+  return compiled;
+}
+
+/** Shared memory with room for an image of `size` bytes at `IMAGE_AT`. */
+export function imageMemory(size: number): WebAssembly.Memory {
+  const initial = Math.ceil((IMAGE_AT + size) / PAGE);
+  if (initial > MAX_PAGES) throw new TokenizerError("the tokenizer's tables are larger than 1 GiB");
+  return new WebAssembly.Memory({ initial, maximum: MAX_PAGES, shared: true });
+}
+
+/** A kernel over `memory`; `init` must be called before use. */
+export function instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory): Kernel {
+  const abort = (): never => {
+    throw new TokenizerError("the tokenizer kernel stopped");
+  };
+  return new WebAssembly.Instance(module, { env: { memory, abort } }).exports as unknown as Kernel;
+}
+
+/** Adds whole pages for `size` bytes; returns their address. Safe when several threads grow at once: each gets pages of its own. */
+export function growBy(memory: WebAssembly.Memory, size: number): number {
+  try {
+    return memory.grow(Math.ceil(size / PAGE)) * PAGE;
+  } catch {
+    throw new TokenizerError("no memory is left for the tokenizer: the text is too long");
+  }
+}
