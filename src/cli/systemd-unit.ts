@@ -17,12 +17,17 @@ export interface UnitSettings {
   readonly configPath: string;
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must be escaped
+const controls = /[\x00-\x1f\x7f]/g;
+
 /** Quotes an argument for ExecStart (systemd.service(5), "Command lines"). */
 function execWord(word: Word): string {
   if (typeof word !== "string") return `${word.prefix}%d/${word.credential}`;
   const escaped = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
   if (/^[\w@%+=:,./$[\]-]+$/.test(word)) return escaped;
-  const inner = escaped.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+  const inner = escaped
+    .replace(/[\\"]/g, "\\$&")
+    .replace(controls, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
   return `"${inner}"`;
 }
 
@@ -31,14 +36,14 @@ function execWord(word: Word): string {
  * MemoryDenyWriteExecute is missing on purpose: the JIT writes code and runs it.
  */
 export function systemdUnit({ command, credentials, graceSeconds, configPath }: UnitSettings): string {
-  const program = command.find((word) => typeof word === "string") ?? "collie";
   return `# Collie as a systemd service. To install:
-#   sudo install -m 755 collie /usr/local/bin/collie          (where ExecStart expects ${program})
+#   sudo install -m 755 collie /usr/local/bin/collie
 #   sudo install -d -m 755 /etc/collie
-#   sudo install -m 644 collie.yaml ${configPath}             (settings; \`collie config --print\` shows them all)
-#   sudo install -m 600 /dev/null /etc/collie/collie.env      (optional: COLLIE_... variables)
-#   collie systemd | sudo tee /etc/systemd/system/collie.service
+#   sudo install -m 644 collie.yaml ${configPath}
+#   sudo install -m 600 /dev/null /etc/collie/collie.env
+#   /usr/local/bin/collie systemd | sudo tee /etc/systemd/system/collie.service
 #   sudo systemctl daemon-reload && sudo systemctl enable --now collie
+# Settings: \`collie help serve\` names them, \`collie config --config ${configPath} --print\` shows what they come to.
 # Secrets: put the key into a file of root's (mode 600), add to [Service] in a drop-in (systemctl edit collie)
 #   LoadCredential=api-key:/etc/collie/api-key
 #   Environment=COLLIE_API_KEY=@%d/api-key
