@@ -87,7 +87,8 @@ export function commandHelp(command: Command): string {
   if (command.details) lines.push("", ...wrap(command.details, width));
   if (command.options) {
     const options: Option[] = [configOption, ...Object.values(command.options)];
-    const label = (option: Option) => `--${option.flag} ${valueName(option)}`.trimEnd();
+    const label = (option: Option) =>
+      option.type === "boolean" ? `--${option.flag}${valueName(option)}` : `--${option.flag} ${valueName(option)}`;
     const labels = options.map((option) => label(option).length).filter((length) => length <= widestLabel);
     for (const [group, members] of optionGroups(options)) {
       const rows = members.map((option) => [label(option), optionText(option)] as const);
