@@ -1,0 +1,100 @@
+/**
+ * gRPC over node:http2 with our own framing: the channel of the token path. Connections are opened on demand and reopened by
+ * the next call; there is no backoff here, because who calls (health checks, routing) decides when to try again.
+ */
+import type { CallOptions, Channel, ChannelOptions, StreamCall, StreamHandler } from "./channel.ts";
+import { FramingCall } from "./framing-call.ts";
+import { FramingConnection } from "./framing-connection.ts";
+import { GrpcError, GrpcStatus } from "./grpc-error.ts";
+import { metadataToHeaders } from "./grpc-metadata.ts";
+
+const ENDED_CALL: StreamCall = { cancel() {}, pause() {}, resume() {} };
+
+/** A channel to `target` (`host:port`, IPv6 in brackets). Connects with the first call. */
+export function createFramingChannel(target: string, options: ChannelOptions): Channel {
+  const connections: FramingConnection[] = [];
+  let keepaliveMs = options.keepaliveMs;
+  let closed = false;
+
+  function connectionWithRoom(): FramingConnection {
+    for (const connection of connections) if (connection.hasRoom) return connection;
+    const connection = new FramingConnection(target, options, keepaliveMs, {
+      onUnusable() {
+        const at = connections.indexOf(connection);
+        if (at >= 0) connections.splice(at, 1);
+      },
+      onTooManyPings() {
+        // As the gRPC specification of keepalive asks: half as often from now on.
+        keepaliveMs = Math.max(keepaliveMs, connection.keepaliveMs * 2);
+      },
+    });
+    connections.push(connection);
+    return connection;
+  }
+
+  function endLater(handler: StreamHandler, error: GrpcError): StreamCall {
+    queueMicrotask(() => handler.onEnd(error));
+    return ENDED_CALL;
+  }
+
+  function serverStream(
+    path: string,
+    request: Uint8Array,
+    handler: StreamHandler,
+    callOptions: CallOptions = {},
+  ): StreamCall {
+    if (closed) return endLater(handler, new GrpcError(GrpcStatus.UNAVAILABLE, "the channel is closed"));
+    if (callOptions.signal?.aborted)
+      return endLater(handler, new GrpcError(GrpcStatus.CANCELLED, "cancelled by the client"));
+    let headers: Record<string, string> = {};
+    if (callOptions.metadata !== undefined) {
+      try {
+        headers = metadataToHeaders(callOptions.metadata);
+      } catch (error) {
+        return endLater(handler, error as GrpcError);
+      }
+    }
+    const call = new FramingCall({
+      path,
+      authority: target,
+      request,
+      handler,
+      options: callOptions,
+      headers,
+      maxReceiveBytes: options.maxReceiveBytes,
+    });
+    connectionWithRoom().send(call);
+    return call;
+  }
+
+  function unary(path: string, request: Uint8Array, callOptions?: CallOptions): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      let reply: Uint8Array | undefined;
+      let count = 0;
+      serverStream(
+        path,
+        request,
+        {
+          onMessage(message) {
+            count++;
+            reply = message.slice();
+          },
+          onEnd(error) {
+            if (error !== undefined) reject(error);
+            else if (reply === undefined || count !== 1)
+              reject(new GrpcError(GrpcStatus.INTERNAL, `${count} messages in the reply of a unary call`));
+            else resolve(reply);
+          },
+        },
+        callOptions,
+      );
+    });
+  }
+
+  function close(): void {
+    closed = true;
+    for (const connection of [...connections]) connection.destroy("the channel is closed");
+  }
+
+  return { unary, serverStream, close };
+}
