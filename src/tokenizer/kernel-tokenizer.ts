@@ -37,6 +37,7 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
   const nfc = header[Word.nfc] === 1;
   const offsets = new Uint32Array(memory.buffer, IMAGE_AT + header[Word.offsets]!, vocabSize + 1);
   const bytes = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.bytes]!, offsets[vocabSize]!);
+  const all = Buffer.from(memory.buffer);
   const flags = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.flags]!, vocabSize);
 
   let textAt = 0;
@@ -104,7 +105,7 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
       const slot = id & (TEXTS - 1);
       if (keys[slot] === id) return texts[slot];
       if (!(flags[id]! & Flag.whole)) return undefined;
-      const made = decoder.decode(tokenBytes(id).slice());
+      const made = all.utf8Slice(bytes.byteOffset + offsets[id]!, bytes.byteOffset + offsets[id + 1]!);
       keys[slot] = id;
       texts[slot] = made;
       return made;

@@ -1,12 +1,16 @@
 import { buildImage } from "./image/build.ts";
 import { recognise } from "./image/recognise.ts";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
+import { imageKey, imageOfBytes, imageParts, readImage, writeImage } from "./image-cache.ts";
 import { kernelModule } from "./kernel/kernel.ts";
 import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
 /** A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. */
 export type TokenizerHandle = KernelHandle;
+
+/** Name of a built table image among the model's files; used only if it was made from the same tokenizer.json by this version. */
+export const PREBUILT = "tokenizer.image";
 
 export interface LoadOptions {
   /** Folder for built tables; absent, or not writable: they are built at every start. */
@@ -19,15 +23,29 @@ export interface LoadOptions {
  */
 export async function loadTokenizer(
   files: ReadonlyMap<string, Uint8Array>,
-  _options: LoadOptions = {},
+  { cacheDir }: LoadOptions = {},
 ): Promise<TokenizerHandle> {
   const bytes = files.get("tokenizer.json");
   if (!bytes) throw new TokenizerError("there is no tokenizer.json");
+  const key = imageKey(bytes);
+  const prebuilt = files.get(PREBUILT);
+  const cached =
+    (prebuilt && imageOfBytes(prebuilt, key)) ?? (cacheDir === undefined ? undefined : readImage(cacheDir, key));
+  if (cached) return { kind: "kernel", module: kernelModule(), memory: cached };
   const json = parseTokenizerJson(bytes);
   const known = recognise(json);
   if ("unsupported" in known)
     throw new TokenizerError(`tokenizer.json uses ${known.unsupported}, which is not supported`);
-  return { kind: "kernel", module: kernelModule(), memory: buildImage(json, known).memory };
+  const { memory } = buildImage(json, known);
+  if (cacheDir !== undefined) writeImage(cacheDir, key, memory);
+  return { kind: "kernel", module: kernelModule(), memory };
+}
+
+/** The table image of a model's tokenizer, to be put among its files as `PREBUILT`. */
+export async function builtImage(files: ReadonlyMap<string, Uint8Array>): Promise<Uint8Array> {
+  const handle = await loadTokenizer(files);
+  if (handle.kind !== "kernel") throw new TokenizerError("only a tokenizer of the kernel has a table image");
+  return Buffer.concat(imageParts(handle.memory, imageKey(files.get("tokenizer.json") ?? new Uint8Array(0))));
 }
 
 /** The tokenizer of a handle, for the calling thread; cheap, as the tables are shared. */

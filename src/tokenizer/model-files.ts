@@ -1,0 +1,145 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { isObject } from "./image/tokenizer-json.ts";
+import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
+
+/** Files of a model folder that tokenizing and templates need; weights and code stay where they are. */
+const WANTED =
+  /^(?:tokenizer\.json|tokenizer_config\.json|config\.json|generation_config\.json|special_tokens_map\.json|added_tokens\.json|preprocessor_config\.json|processor_config\.json|video_preprocessor_config\.json|chat_template\.json|.+\.jinja)$/;
+/** Folder of named chat templates. */
+const TEMPLATES = "additional_chat_templates";
+/** A file above this size is not what its name says, bytes. */
+const MAX_FILE = 200 * 1024 * 1024;
+
+/**
+ * Reads the tokenizer files of a model from a folder, or of the folder that a path to a tokenizer.json lies in.
+ * Names are relative to the folder. Throws `TokenizerError` if there is no tokenizer.json or a file can't be read.
+ */
+export async function readModelFiles(path: string): Promise<Map<string, Uint8Array>> {
+  const found = await stat(path).catch((error: unknown) => {
+    throw new TokenizerError(`the model path ${path} can't be read: ${reason(error)}`);
+  });
+  if (!found.isDirectory() && basename(path) !== "tokenizer.json") {
+    throw new TokenizerError(`the model path ${path} is neither a folder nor a tokenizer.json`);
+  }
+  const folder = found.isDirectory() ? path : dirname(path);
+  const names = (await list(folder)).filter((name) => WANTED.test(name));
+  if (!names.includes("tokenizer.json")) {
+    throw new TokenizerError(`there is no tokenizer.json in ${folder}; other tokenizer formats are not supported`);
+  }
+  for (const name of await list(join(folder, TEMPLATES), true)) {
+    if (name.endsWith(".jinja")) names.push(`${TEMPLATES}/${name}`);
+  }
+  const files = new Map<string, Uint8Array>();
+  for (const name of names.sort()) files.set(name, await read(join(folder, name)));
+  return files;
+}
+
+async function list(folder: string, mayMiss = false): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (mayMiss) return [];
+    throw new TokenizerError(`the folder ${folder} can't be read: ${reason(error)}`);
+  }
+}
+
+async function read(file: string): Promise<Uint8Array> {
+  try {
+    const { size } = await stat(file);
+    if (size > MAX_FILE) throw new Error(`it has ${size} bytes`);
+    return await readFile(file);
+  } catch (error) {
+    throw new TokenizerError(`${file} can't be read: ${reason(error)}`);
+  }
+}
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** A JSON object among the files; undefined if there is none of this name. Throws `TokenizerError` if it is no JSON object. */
+export function jsonFile(files: ReadonlyMap<string, Uint8Array>, name: string): Record<string, unknown> | undefined {
+  const bytes = files.get(name);
+  if (!bytes) return undefined;
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder().decode(bytes));
+  } catch (error) {
+    throw new TokenizerError(`${name} is not JSON: ${reason(error)}`);
+  }
+  if (!isObject(json)) throw new TokenizerError(`${name} is not a JSON object`);
+  return json;
+}
+
+/** A model's configuration and those nested in it: of the text part of a multimodal model. */
+function configurations(files: ReadonlyMap<string, Uint8Array>): Record<string, unknown>[] {
+  const config = jsonFile(files, "config.json");
+  if (!config) return [];
+  const nested = ["text_config", "llm_config", "language_config", "thinker_config"].map((key) => config[key]);
+  const all = [config, ...nested.filter(isObject)];
+  // Qwen's omni models nest the text part once more
+  return [
+    ...all,
+    ...all
+      .slice(1)
+      .map((c) => c["text_config"])
+      .filter(isObject),
+  ];
+}
+
+/** Ids that end a generation: of config.json, generation_config.json and the eos_token of tokenizer_config.json, ascending. */
+export function endOfSequenceIds(files: ReadonlyMap<string, Uint8Array>, tokenizer: Tokenizer): number[] {
+  const ids = new Set<number>();
+  const add = (value: unknown): void => {
+    for (const id of Array.isArray(value) ? value : [value]) if (isCount(id, 0)) ids.add(id);
+  };
+  for (const config of configurations(files)) add(config["eos_token_id"]);
+  add(jsonFile(files, "generation_config.json")?.["eos_token_id"]);
+  const name = tokenText(jsonFile(files, "tokenizer_config.json")?.["eos_token"]);
+  if (name !== undefined) add(tokenizer.tokenId(name));
+  return [...ids].sort((a, b) => a - b);
+}
+
+/** Text of a token in tokenizer_config.json: a string, or an object with `content`. */
+export function tokenText(value: unknown): string | undefined {
+  if (isObject(value)) return tokenText(value["content"]);
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Tokens that fit in the model's context by its config.json, else by tokenizer_config.json; undefined if neither says. */
+export function contextLength(files: ReadonlyMap<string, Uint8Array>): number | undefined {
+  const keys = [
+    "max_position_embeddings",
+    "max_sequence_length",
+    "max_seq_len",
+    "model_max_length",
+    "seq_length",
+    "n_positions",
+  ];
+  for (const config of configurations(files)) {
+    for (const key of keys) if (isCount(config[key], 1)) return config[key];
+  }
+  const length = jsonFile(files, "tokenizer_config.json")?.["model_max_length"];
+  // "no limit" is written as 1e30
+  return isCount(length, 1) && length < 1e9 ? length : undefined;
+}
+
+const isCount = (value: unknown, least: number): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= least;
+
+/** Sampling values that a model's makers recommend. */
+export interface DefaultSampling {
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly top_k?: number;
+  readonly min_p?: number;
+  readonly repetition_penalty?: number;
+}
+
+/** The sampling values of generation_config.json; none if it says `do_sample: false`. */
+export function defaultSampling(files: ReadonlyMap<string, Uint8Array>): DefaultSampling {
+  const config = jsonFile(files, "generation_config.json");
+  if (!config || config["do_sample"] === false) return {};
+  const names = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty"] as const;
+  const given = names.filter((name) => Number.isFinite(config[name])).map((name) => [name, config[name]]);
+  return Object.fromEntries(given) as DefaultSampling;
+}
