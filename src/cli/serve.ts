@@ -1,7 +1,89 @@
+import { availableParallelism, homedir } from "node:os";
+import { join } from "node:path";
+import { version } from "../../package.json" with { type: "json" };
 import type { Environment } from "../config/given.ts";
+import { resolveOptions } from "../config/resolve.ts";
+import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
+import { startFleetControl } from "../fleet/control.ts";
+import { createLogger } from "../telemetry/log.ts";
+import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
+import { ListenError, startServingThreads } from "../threads/supervisor.ts";
+import { notifyReady, notifyStopping, startWatchdog } from "./notify.ts";
+import { whenAskedToStop } from "./stop-signals.ts";
 
-/** `collie serve`: not built yet. */
-export async function run(_args: readonly string[], _env: Environment): Promise<number> {
-  process.stderr.write("collie: serve is not available in this version\n");
-  return 1;
+/** Most serving threads that are started unasked. */
+const MOST_THREADS = 8;
+
+function threadCount(config: ServeConfig): number {
+  return Math.min(config.threads ?? Math.min(availableParallelism(), MOST_THREADS), MAX_THREADS);
+}
+
+/** Folder for caches: `--state-dir`, systemd's, or the user's; undefined when there is none to be had. */
+function cacheFolder(config: ServeConfig, env: Environment): string | undefined {
+  const systemd = env["CACHE_DIRECTORY"] ?? env["STATE_DIRECTORY"];
+  if (config.stateDir !== undefined) return config.stateDir;
+  if (systemd) return systemd.split(":")[0];
+  if (env["XDG_CACHE_HOME"]) return join(env["XDG_CACHE_HOME"], "collie");
+  const home = env["HOME"] ?? homedir();
+  return home && home !== "/" ? join(home, ".cache", "collie") : undefined;
+}
+
+/** The address that a client on this machine would use. */
+export function clientUrl(hostname: string, port: number): string {
+  const host = hostname === "0.0.0.0" || hostname === "::" ? "127.0.0.1" : hostname;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** What a start of the gateway leaves to its caller. */
+export interface ServeHooks {
+  /** The first worker is ready; `url` answers. */
+  readonly onReady?: (url: string, model: string) => void;
+}
+
+/** Runs the gateway until it is told to stop; gives the exit status. */
+export async function serve(config: ServeConfig, env: Environment, hooks: ServeHooks = {}): Promise<number> {
+  const stop = whenAskedToStop();
+  const log = createLogger({ level: config.logLevel, json: config.logJson });
+  const threads = threadCount(config);
+  const board = FleetBoard.create(threads);
+  let serving: Awaited<ReturnType<typeof startServingThreads>>;
+  try {
+    serving = await startServingThreads(config, threads, board, log);
+  } catch (error) {
+    if (!(error instanceof ListenError)) throw error;
+    process.stderr.write(`collie: ${error.message}\n`);
+    return 1;
+  }
+  const url = clientUrl(serving.hostname, serving.port);
+  log.info("listening", { url, version, threads, workers: config.workerUrls.length });
+  const fleet = startFleetControl(config, board, log, cacheFolder(config, env), (snapshot) => serving.apply(snapshot));
+  fleet.ready.then((worker) => {
+    if (hooks.onReady !== undefined) hooks.onReady(url, worker.model);
+    else process.stdout.write(`collie ${version} ready on ${url}, model ${worker.model}\n`);
+  });
+  const warn = (message: string) => log.warn(message);
+  notifyReady(`Serving on ${url}`, { env, warn });
+  const stopWatchdog = startWatchdog({ env, warn });
+
+  const signal = await stop.first;
+  log.info("stopping", { signal, grace_secs: config.shutdownGracePeriodSecs });
+  notifyStopping({ env, warn });
+  await serving.shutdown(config.shutdownGracePeriodSecs * 1000);
+  fleet.close();
+  stopWatchdog();
+  log.info("stopped");
+  return 0;
+}
+
+/** `collie serve`. */
+export async function run(args: readonly string[], env: Environment): Promise<number> {
+  const { values, warnings } = resolveOptions(serveOptions, { args, env });
+  for (const warning of warnings) process.stderr.write(`collie: ${warning}\n`);
+  if (values.workerUrls.length === 0) {
+    process.stderr.write(
+      "collie: serve needs at least one engine: --worker-urls grpc://HOST:PORT (or try `collie demo`)\n",
+    );
+    return 2;
+  }
+  return serve(values, env);
 }

@@ -1,0 +1,41 @@
+/**
+ * Builds dist/collie: one file with everything in it.   bun build.ts [--target bun-linux-arm64] [--outfile FILE]
+ * Kept out: .env and bunfig.toml of the folder it is started in, which could otherwise run code in the gateway.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { makeDemoModel } from "./scripts/demo-model.ts";
+
+const { values } = parseArgs({ options: { target: { type: "string" }, outfile: { type: "string" } } });
+const root = import.meta.dir;
+const outfile =
+  values.outfile ?? join(root, "dist", values.target === undefined ? "collie" : `collie-${values.target}`);
+const demoModel = join(root, ".cache", "demo-model.zst");
+mkdirSync(join(root, "dist"), { recursive: true });
+mkdirSync(join(root, ".cache"), { recursive: true });
+await makeDemoModel(demoModel);
+
+const { exitCode } = Bun.spawnSync(
+  [
+    process.execPath,
+    "build",
+    "--compile",
+    "--minify",
+    "--sourcemap",
+    "--bytecode",
+    "--format=esm",
+    "--no-compile-autoload-dotenv",
+    "--no-compile-autoload-bunfig",
+    ...(values.target === undefined ? [] : [`--target=${values.target}`]),
+    "src/main.ts",
+    // Every worker is an entry point of its own, and so is a file that only has to come along.
+    "src/threads/serving-thread.ts",
+    demoModel,
+    "--outfile",
+    outfile,
+  ],
+  { cwd: root, stdout: "inherit", stderr: "inherit" },
+);
+if (exitCode === 0) console.log(outfile);
+process.exit(exitCode);

@@ -1,0 +1,27 @@
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+
+/** What every object and chunk of one chat answer has in common. */
+export interface ChatAnswer {
+  readonly id: string;
+  /** Unix time in seconds. */
+  readonly created: number;
+  /** The name that the client used. */
+  readonly model: string;
+  readonly choices: number;
+  readonly promptTokens: number;
+  readonly tokenizer: Tokenizer;
+  readonly logprobs: boolean;
+  readonly tokensAsIds: boolean;
+  /** `return_token_ids`: the answer shows the prompt's and the choices' ids. */
+  readonly promptTokenIds: Uint32Array | undefined;
+  readonly includeUsage: boolean;
+  readonly continuousUsage: boolean;
+}
+
+/** Where a choice ended by something the request named, engines and gateways show it: vLLM as stop_reason, SGLang and SMG as matched_stop. */
+export function stopFields(matched: string | number | undefined): {
+  stop_reason?: string | number;
+  matched_stop?: string | number;
+} {
+  return matched === undefined ? {} : { stop_reason: matched, matched_stop: matched };
+}

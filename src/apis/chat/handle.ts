@@ -1,0 +1,168 @@
+import type { SamplingParams } from "../../engines/engine.ts";
+import { InvalidRequestError } from "../../errors.ts";
+import type { Lease, Model } from "../../fleet/view.ts";
+import type { OutputOptions } from "../../generation/choice.ts";
+import { buildPrompt, type Prompt } from "../../generation/prompt.ts";
+import { type Generation, runGeneration } from "../../generation/run.ts";
+import type { ServerContext } from "../../server/context.ts";
+import { EventStream } from "../../server/event-stream.ts";
+import type { RequestScope } from "../../server/request-scope.ts";
+import type { ChatAnswer } from "./answer.ts";
+import { ChatCollector } from "./collect.ts";
+import { chatConversation } from "./messages.ts";
+import { chatSampling } from "./sampling.ts";
+import type { ChatRequest } from "./schema.ts";
+import { ChatStream, type FrameWriter } from "./stream.ts";
+
+/** Answers a validated chat request. Throws GatewayErrors; the scope is finished when the answer is complete. */
+export async function handleChat(body: ChatRequest, context: ServerContext, scope: RequestScope): Promise<Response> {
+  let lease: Lease | undefined;
+  const finish = () => {
+    lease?.release();
+    scope.finish();
+  };
+  try {
+    const stream = body.stream === true;
+    if (!stream && body.stream_options) {
+      throw new InvalidRequestError("stream_options needs stream to be true", { param: "stream_options" });
+    }
+    const model = context.fleet.model(body.model);
+    const prompt = chatPrompt(body, model);
+    const sampling = chatSampling(body, prompt.tokenIds.length, {
+      contextLength: model.entry.contextLength,
+      vocabSize: model.tokenizer.vocabSize,
+      defaults: model.entry.defaultSampling,
+    });
+    const answer = chatAnswer(body, scope, model, prompt);
+    lease = context.fleet.lease(model);
+    const generation = chatGeneration(body, scope, model, prompt, sampling, answer, lease);
+    return stream
+      ? await streamed(generation, answer, context, scope, finish)
+      : await collected(generation, answer, scope, finish);
+  } catch (error) {
+    finish();
+    throw error;
+  }
+}
+
+function chatPrompt(body: ChatRequest, model: Model): Prompt {
+  if (model.template === undefined) {
+    throw new InvalidRequestError(`The model '${model.entry.id}' has no chat template`, { param: "model" });
+  }
+  const prompt = buildPrompt(chatConversation(body), model.template, model.tokenizer);
+  const keep = body.truncate_prompt_tokens ?? undefined;
+  const tokenIds =
+    keep !== undefined && keep > 0 && keep < prompt.tokenIds.length ? prompt.tokenIds.slice(-keep) : prompt.tokenIds;
+  if (tokenIds.length === 0)
+    throw new InvalidRequestError("The messages result in an empty prompt", { param: "messages" });
+  return { text: prompt.text, tokenIds };
+}
+
+function chatAnswer(body: ChatRequest, scope: RequestScope, model: Model, prompt: Prompt): ChatAnswer {
+  return {
+    id: scope.id.startsWith("chatcmpl-") ? scope.id : `chatcmpl-${scope.id}`,
+    created: Math.floor(Date.now() / 1000),
+    model: body.model,
+    choices: body.n ?? 1,
+    promptTokens: prompt.tokenIds.length,
+    tokenizer: model.tokenizer,
+    logprobs: body.logprobs === true,
+    tokensAsIds: body.return_tokens_as_token_ids === true,
+    promptTokenIds: body.return_token_ids === true ? prompt.tokenIds : undefined,
+    includeUsage: body.stream_options?.include_usage === true,
+    continuousUsage: body.stream_options?.continuous_usage_stats === true,
+  };
+}
+
+function chatGeneration(
+  body: ChatRequest,
+  scope: RequestScope,
+  model: Model,
+  prompt: Prompt,
+  sampling: SamplingParams,
+  answer: ChatAnswer,
+  lease: Lease,
+): Generation {
+  const stop = sampling.stop ?? [];
+  const output: OutputOptions = {
+    skipSpecialTokens: sampling.skipSpecialTokens ?? true,
+    stop,
+    stopTokenIds: new Set(sampling.stopTokenIds),
+    eosTokenIds: sampling.ignoreEos === true ? new Set() : model.eosTokenIds,
+    includeStop: sampling.includeStopStrInOutput ?? false,
+    minTokens: sampling.minTokens ?? 0,
+    logprobs: answer.logprobs,
+    tokenIds: answer.promptTokenIds !== undefined || answer.continuousUsage,
+  };
+  // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: only the
+  // engine can end one of them.
+  const engineStops = answer.choices > 1 ? sampling : { ...sampling, stop: [] };
+  const dataParallelRank = body.data_parallel_rank ?? body.routed_dp_rank;
+  return {
+    engine: lease.engine,
+    tokenizer: model.tokenizer,
+    output,
+    request: {
+      requestId: `${body.rid ?? body.request_id ?? scope.id}-${crypto.randomUUID()}`,
+      tokenIds: prompt.tokenIds,
+      sampling: engineStops,
+      stream: body.stream === true || (stop.length > 0 && answer.choices === 1),
+      ...(dataParallelRank !== undefined && dataParallelRank !== null && { dataParallelRank }),
+    },
+  };
+}
+
+async function collected(
+  generation: Generation,
+  answer: ChatAnswer,
+  scope: RequestScope,
+  finish: () => void,
+): Promise<Response> {
+  const collector = new ChatCollector(answer);
+  await runGeneration(generation, collector, scope.signal).done;
+  finish();
+  if (collector.error) throw collector.error;
+  return Response.json(collector.object(), { headers: { "x-request-id": scope.id } });
+}
+
+async function streamed(
+  generation: Generation,
+  answer: ChatAnswer,
+  context: ServerContext,
+  scope: RequestScope,
+  finish: () => void,
+): Promise<Response> {
+  const heartbeatMs = context.config.sseHeartbeatSecs * 1000;
+  let running: ReturnType<typeof runGeneration> | undefined;
+  const gone = new AbortController();
+  const onScopeAbort = () => gone.abort(scope.signal.reason);
+  scope.signal.addEventListener("abort", onScopeAbort);
+  const out = new EventStream({
+    heartbeatMs,
+    onPause: () => running?.pause(),
+    onResume: () => running?.resume(),
+    onClosed: () => {
+      scope.signal.removeEventListener("abort", onScopeAbort);
+      gone.abort();
+      finish();
+    },
+  });
+  let first!: () => void;
+  const begun = new Promise<void>((resolve) => {
+    first = resolve;
+  });
+  const sink = new ChatStream(answer, out satisfies FrameWriter, first);
+  running = runGeneration(generation, sink, gone.signal);
+  // A long prefill must not look like a dead server: then the status goes out before the first token.
+  const patience = setTimeout(() => {
+    sink.commit();
+    first();
+  }, heartbeatMs);
+  await begun;
+  clearTimeout(patience);
+  if (sink.error && !sink.started) {
+    out.close();
+    throw sink.error;
+  }
+  return out.response({ "x-request-id": scope.id });
+}

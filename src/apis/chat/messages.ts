@@ -1,0 +1,82 @@
+import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
+import type { Conversation, Message, Role } from "../../generation/conversation.ts";
+import type { ChatMessage, ChatRequest } from "./schema.ts";
+
+const ROLES: Readonly<Record<string, Role>> = {
+  system: "system",
+  developer: "system",
+  user: "user",
+  assistant: "assistant",
+  tool: "tool",
+  function: "tool",
+};
+
+function contentText(message: ChatMessage, at: string): string {
+  const { content } = message;
+  if (content === undefined || content === null) return "";
+  if (typeof content === "string") return content;
+  let text = "";
+  content.forEach((part, i) => {
+    const param = `${at}.content[${i}]`;
+    if (part.type === "text") {
+      if (part.text === undefined)
+        throw new InvalidRequestError(`${param}.text is missing`, { param: `${param}.text` });
+      text += part.text;
+    } else if (part.type === "refusal" && message.role === "assistant") text += part.refusal ?? "";
+    else
+      throw new UnsupportedError(`${param}.type: content of type '${part.type.slice(0, 40)}' is not supported`, {
+        param: `${param}.type`,
+      });
+  });
+  return text;
+}
+
+function toMessage(message: ChatMessage, i: number): Message {
+  const at = `messages[${i}]`;
+  const role = Object.hasOwn(ROLES, message.role) ? ROLES[message.role] : undefined;
+  if (role === undefined) {
+    throw new InvalidRequestError(
+      `${at}.role: '${message.role.slice(0, 40)}' is not one of ${Object.keys(ROLES).join(", ")}`,
+      { param: `${at}.role` },
+    );
+  }
+  if ((message.tool_calls?.length ?? 0) > 0 || message.function_call) {
+    throw new UnsupportedError(`${at}.tool_calls: tool calls are not supported`, { param: `${at}.tool_calls` });
+  }
+  const content = contentText(message, at);
+  if (role === "user" && (message.content === undefined || message.content === null)) {
+    throw new InvalidRequestError(`${at}.content is missing`, { param: `${at}.content` });
+  }
+  const reasoning = message.reasoning_content ?? message.reasoning;
+  return {
+    role,
+    content,
+    ...(message.name && { name: message.name }),
+    ...(reasoning && { reasoning }),
+    ...(message.tool_call_id && { toolCallId: message.tool_call_id }),
+  };
+}
+
+/** The conversation of a chat request. */
+export function chatConversation(body: ChatRequest): Conversation {
+  const messages = body.messages.map(toMessage);
+  const continueFinalMessage = body.continue_final_message === true;
+  if (continueFinalMessage) {
+    if (body.add_generation_prompt === true) {
+      throw new InvalidRequestError("continue_final_message and add_generation_prompt exclude each other", {
+        param: "continue_final_message",
+      });
+    }
+    if (messages.at(-1)?.role !== "assistant") {
+      throw new InvalidRequestError("continue_final_message needs a last message of the role assistant", {
+        param: "continue_final_message",
+      });
+    }
+  }
+  return {
+    messages,
+    continueFinalMessage,
+    addGenerationPrompt: !continueFinalMessage && body.add_generation_prompt !== false,
+    templateVariables: { ...(body.documents && { documents: body.documents }), ...body.chat_template_kwargs },
+  };
+}

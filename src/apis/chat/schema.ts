@@ -1,0 +1,137 @@
+import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+
+/** Absent and null mean the same. */
+const maybe = <S extends TSchema>(schema: S) => t.Optional(t.Union([schema, t.Null()]));
+const anything = t.Unknown();
+const object = t.Record(t.String(), t.Unknown());
+const int = (options: { minimum?: number; maximum?: number } = {}) => t.Integer(options);
+
+const contentPart = t.Object({ type: t.String(), text: t.Optional(t.String()), refusal: t.Optional(t.String()) });
+
+const message = t.Object({
+  role: t.String({ description: "developer, system, user, assistant, tool or function" }),
+  content: maybe(t.Union([t.String(), t.Array(contentPart)])),
+  name: maybe(t.String()),
+  refusal: maybe(t.String()),
+  reasoning_content: maybe(t.String()),
+  reasoning: maybe(t.String()),
+  tool_call_id: maybe(t.String()),
+  tool_calls: maybe(t.Array(anything)),
+  function_call: maybe(anything),
+});
+
+/**
+ * Request of `POST /v1/chat/completions`: OpenAI's fields and the engines' extensions. Fields that are not listed are accepted
+ * and ignored.
+ */
+export const chatRequest = t.Object(
+  {
+    model: t.String({ minLength: 1 }),
+    messages: t.Array(message, { minItems: 1 }),
+    stream: maybe(t.Boolean()),
+    stream_options: maybe(
+      t.Object({
+        include_usage: maybe(t.Boolean()),
+        continuous_usage_stats: maybe(t.Boolean()),
+        include_obfuscation: maybe(t.Boolean()),
+      }),
+    ),
+
+    max_completion_tokens: maybe(int({ minimum: 1 })),
+    max_tokens: maybe(int({ minimum: 1 })),
+    n: maybe(int({ minimum: 1, maximum: 128 })),
+    temperature: maybe(t.Number({ minimum: 0, maximum: 2 })),
+    top_p: maybe(t.Number({ exclusiveMinimum: 0, maximum: 1 })),
+    frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
+    stop: maybe(t.Union([t.String({ minLength: 1 }), t.Array(t.String({ minLength: 1 }), { maxItems: 64 })])),
+    seed: maybe(int()),
+    logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
+    logprobs: maybe(t.Boolean()),
+    top_logprobs: maybe(int({ minimum: 0, maximum: 20 })),
+    response_format: maybe(t.Object({ type: t.String() }, { additionalProperties: true })),
+    reasoning_effort: maybe(t.Union([t.String(), t.Number()])),
+
+    tools: maybe(t.Array(anything)),
+    tool_choice: maybe(anything),
+    parallel_tool_calls: maybe(t.Boolean()),
+    functions: maybe(t.Array(anything)),
+    function_call: maybe(anything),
+    modalities: maybe(t.Array(t.String())),
+    audio: maybe(anything),
+
+    top_k: maybe(int({ minimum: -1 })),
+    min_p: maybe(t.Number({ minimum: 0, maximum: 1 })),
+    repetition_penalty: maybe(t.Number({ exclusiveMinimum: 0, maximum: 2 })),
+    min_tokens: maybe(int({ minimum: 0 })),
+    stop_token_ids: maybe(t.Array(int({ minimum: 0 }), { maxItems: 1024 })),
+    ignore_eos: maybe(t.Boolean()),
+    sampling_seed: maybe(int()),
+    skip_special_tokens: maybe(t.Boolean()),
+    spaces_between_special_tokens: maybe(t.Boolean()),
+    include_stop_str_in_output: maybe(t.Boolean()),
+    no_stop_trim: maybe(t.Boolean()),
+    return_token_ids: maybe(t.Boolean()),
+    return_tokens_as_token_ids: maybe(t.Boolean()),
+
+    regex: maybe(t.String({ minLength: 1 })),
+    ebnf: maybe(t.String({ minLength: 1 })),
+    json_schema: maybe(t.Union([t.String(), object])),
+    structured_outputs: maybe(object),
+    guided_json: maybe(t.Union([t.String(), object])),
+    guided_regex: maybe(t.String({ minLength: 1 })),
+    guided_choice: maybe(t.Array(t.String(), { minItems: 1 })),
+    guided_grammar: maybe(t.String({ minLength: 1 })),
+
+    chat_template: maybe(t.String()),
+    chat_template_kwargs: maybe(object),
+    add_generation_prompt: maybe(t.Boolean()),
+    continue_final_message: maybe(t.Boolean()),
+    documents: maybe(t.Array(anything)),
+    echo: maybe(t.Boolean()),
+
+    rid: maybe(t.String({ maxLength: 128 })),
+    request_id: maybe(t.String({ maxLength: 128 })),
+    data_parallel_rank: maybe(int({ minimum: 0 })),
+    routed_dp_rank: maybe(int({ minimum: 0 })),
+    truncate_prompt_tokens: maybe(int({ minimum: -1 })),
+  },
+  { additionalProperties: true, description: "Fields that are not listed are accepted and ignored." },
+);
+
+export type ChatRequest = Static<typeof chatRequest>;
+export type ChatMessage = Static<typeof message>;
+
+const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);
+
+const logprobEntry = t.Object({
+  token: t.String(),
+  logprob: t.Number(),
+  bytes: nullable(t.Array(t.Integer())),
+  top_logprobs: t.Array(t.Object({ token: t.String(), logprob: t.Number(), bytes: nullable(t.Array(t.Integer())) })),
+});
+
+/** Answer of `POST /v1/chat/completions` without `stream`. */
+export const chatResponse = t.Object({
+  id: t.String(),
+  object: t.Literal("chat.completion"),
+  created: t.Integer({ description: "Unix time in seconds" }),
+  model: t.String(),
+  choices: t.Array(
+    t.Object({
+      index: t.Integer(),
+      message: t.Object({ role: t.Literal("assistant"), content: nullable(t.String()), refusal: nullable(t.String()) }),
+      logprobs: nullable(
+        t.Object({ content: nullable(t.Array(logprobEntry)), refusal: nullable(t.Array(logprobEntry)) }),
+      ),
+      finish_reason: t.String(),
+    }),
+  ),
+  usage: t.Object({
+    prompt_tokens: t.Integer(),
+    completion_tokens: t.Integer(),
+    total_tokens: t.Integer(),
+    prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
+    completion_tokens_details: t.Object({ reasoning_tokens: t.Integer() }),
+  }),
+});

@@ -1,0 +1,126 @@
+import type { GatewayError } from "../../errors.ts";
+import type { GenerationEvent, GenerationSink } from "../../generation/events.ts";
+import { openAiError } from "../openai/errors.ts";
+import { chatLogprobs } from "../openai/logprobs.ts";
+import { usage } from "../openai/usage.ts";
+import { type ChatAnswer, stopFields } from "./answer.ts";
+
+/** Where the frames of a stream go. */
+export interface FrameWriter {
+  write(frame: string): void;
+  flush(): void;
+  end(): void;
+  cut(): void;
+}
+
+/**
+ * Turns the events of a generation into `chat.completion.chunk` frames: a role chunk per choice, its text, a chunk with its
+ * finish reason; then the usage, where asked for, and `[DONE]`. An error is a frame of its own, and no `[DONE]` follows it.
+ */
+export class ChatStream implements GenerationSink {
+  /** Set when the first event came: the answer can no longer be another status. */
+  started = false;
+  error: GatewayError | undefined;
+  private readonly head: string;
+  private firstTold = false;
+  private readonly begun: boolean[] = [];
+  private readonly tokens: number[] = [];
+  private readonly tail: string;
+
+  /** @param onFirst the first event is there (text, or the error that came instead of it) */
+  constructor(
+    private readonly answer: ChatAnswer,
+    private readonly out: FrameWriter,
+    private readonly onFirst: () => void,
+  ) {
+    const { id, created, model } = answer;
+    this.head = `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[`;
+    this.tail = answer.includeUsage ? `],"usage":null}\n\n` : "]}\n\n";
+  }
+
+  emit(event: GenerationEvent): void {
+    if (event.type === "text") this.text(event);
+    else if (event.type === "finish") {
+      this.begin(event.index);
+      const stop = JSON.stringify(stopFields(event.matchedStop)).slice(1, -1);
+      this.frame(
+        event.index,
+        `"delta":{},"logprobs":null,"finish_reason":"${event.reason}"${stop === "" ? "" : `,${stop}`}`,
+      );
+    } else if (event.type === "usage") {
+      this.first();
+      if (this.answer.includeUsage) {
+        const total = usage(event.promptTokens, event.cachedTokens, event.completionTokens);
+        this.out.write(`${this.head}],"usage":${JSON.stringify(total)}}\n\n`);
+      }
+      this.out.write("data: [DONE]\n\n");
+      this.out.end();
+    } else this.fail(event.error);
+  }
+
+  flush(): void {
+    this.out.flush();
+  }
+
+  /** The status line goes out before the first event: from now on failures are frames. */
+  commit(): void {
+    this.started = true;
+  }
+
+  private text(event: GenerationEvent & { type: "text" }): void {
+    this.begin(event.index);
+    const { answer } = this;
+    if (answer.continuousUsage)
+      this.tokens[event.index] = (this.tokens[event.index] ?? 0) + (event.tokenIds?.length ?? 0);
+    const showsIds = answer.promptTokenIds !== undefined && event.tokenIds !== undefined;
+    if (event.text === "" && event.logprobs === undefined && !showsIds) return;
+    const logprobs = event.logprobs
+      ? JSON.stringify({ content: chatLogprobs(event.logprobs, answer.tokenizer, answer.tokensAsIds), refusal: null })
+      : "null";
+    const ids = showsIds ? `,"token_ids":${JSON.stringify(event.tokenIds)}` : "";
+    this.frame(
+      event.index,
+      `"delta":{"content":${JSON.stringify(event.text)}},"logprobs":${logprobs},"finish_reason":null${ids}`,
+    );
+  }
+
+  private begin(index: number): void {
+    if (this.begun[index] === true) return;
+    this.first();
+    this.begun[index] = true;
+    const ids =
+      index === 0 && this.answer.promptTokenIds
+        ? `],"prompt_token_ids":[${Array.from(this.answer.promptTokenIds).join(",")}`
+        : "";
+    const tail = ids === "" ? this.tail : ids + this.tail;
+    const delta = `"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null`;
+    this.out.write(`${this.head}{"index":${index},${delta}}${tail}`);
+  }
+
+  private frame(index: number, fields: string): void {
+    let { tail } = this;
+    if (this.answer.continuousUsage) {
+      const completion = this.tokens.reduce((sum, n) => sum + (n ?? 0), 0);
+      const prompt = this.answer.promptTokens;
+      tail = `],"usage":{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}}\n\n`;
+    }
+    this.out.write(`${this.head}{"index":${index},${fields}}${tail}`);
+  }
+
+  private first(): void {
+    this.started = true;
+    if (this.firstTold) return;
+    this.firstTold = true;
+    this.onFirst();
+  }
+
+  private fail(error: GatewayError): void {
+    this.error = error;
+    if (error.status === 499) this.out.cut();
+    else if (this.started) {
+      this.out.write(`data: ${JSON.stringify(openAiError(error))}\n\n`);
+      this.out.end();
+    }
+    this.onFirst();
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * What can go wrong with a request, in the gateway's own terms: one class per failure, each with an HTTP status and a stable
+ * code. Every client API draws them in its own shape (`apis/<api>/errors.ts`). Messages are safe to show to clients.
+ */
+export abstract class GatewayError extends Error {
+  abstract readonly status: number;
+  /** Stable, machine-readable. */
+  abstract readonly code: string;
+  /** Field of the request that is at fault, e.g. `messages[0].role`. */
+  readonly param: string | undefined;
+  /** Seconds after which a retry makes sense; undefined where it does not. */
+  readonly retryAfterSecs: number | undefined;
+
+  constructor(message: string, details: { param?: string; retryAfterSecs?: number; cause?: unknown } = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.param = details.param;
+    this.retryAfterSecs = details.retryAfterSecs;
+  }
+}
+
+/** The body or a field of it is wrong. */
+export class InvalidRequestError extends GatewayError {
+  readonly status = 400;
+  readonly code: string = "invalid_request";
+}
+
+/** The body is not JSON, or not UTF-8. */
+export class BadJsonError extends InvalidRequestError {
+  override readonly code = "json_parse_error";
+}
+
+/** Something that is understood but that this model, engine or gateway cannot do. */
+export class UnsupportedError extends InvalidRequestError {
+  override readonly code = "unsupported_parameter";
+}
+
+/** Prompt and answer do not fit the model's context. */
+export class ContextLengthError extends InvalidRequestError {
+  override readonly code = "context_length_exceeded";
+}
+
+export class PayloadTooLargeError extends GatewayError {
+  readonly status = 413;
+  readonly code = "payload_too_large";
+}
+
+export class UnsupportedMediaTypeError extends GatewayError {
+  readonly status = 415;
+  readonly code = "unsupported_media_type";
+}
+
+export class AuthenticationError extends GatewayError {
+  readonly status = 401;
+  readonly code = "invalid_api_key";
+}
+
+/** No such path. */
+export class RouteNotFoundError extends GatewayError {
+  readonly status = 404;
+  readonly code = "not_found";
+}
+
+/** The path exists, the method does not. */
+export class MethodNotAllowedError extends GatewayError {
+  readonly status = 405;
+  readonly code = "method_not_allowed";
+}
+
+export class ModelNotFoundError extends GatewayError {
+  readonly status = 404;
+  readonly code = "model_not_found";
+  constructor(model: string) {
+    super(`The model '${model.slice(0, 200)}' does not exist`, { param: "model" });
+  }
+}
+
+/** The model is known, but nobody serves it at the moment. */
+export class NoWorkersError extends GatewayError {
+  readonly status = 503;
+  readonly code = "no_available_workers";
+  constructor(model: string) {
+    super(`No worker is available for the model '${model}'`, { retryAfterSecs: 1 });
+  }
+}
+
+/** The gateway is shutting down. */
+export class ShuttingDownError extends GatewayError {
+  readonly status = 503;
+  readonly code = "shutting_down";
+  constructor() {
+    super("The server is shutting down", { retryAfterSecs: 1 });
+  }
+}
+
+/** The request's time limit passed. */
+export class RequestTimeoutError extends GatewayError {
+  readonly status = 504;
+  readonly code = "request_timeout";
+  constructor(seconds: number) {
+    super(`The request took longer than ${seconds} s`);
+  }
+}
+
+/** The client went away; nobody reads this, but logs and counts do. */
+export class ClientClosedError extends GatewayError {
+  readonly status = 499;
+  readonly code = "client_closed_request";
+  constructor() {
+    super("The client closed the connection");
+  }
+}
+
+/** The engine failed, refused or could not be reached. */
+export class EngineFailureError extends GatewayError {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    details: { retryAfterSecs?: number; cause?: unknown } = {},
+  ) {
+    super(message, details);
+  }
+}
+
+/** A defect of ours. The message says nothing about it; the log does. */
+export class InternalError extends GatewayError {
+  readonly status = 500;
+  readonly code = "internal_error";
+  constructor(cause: unknown) {
+    super("Internal error", { cause });
+  }
+}

@@ -1,0 +1,143 @@
+import type { ServeConfig } from "../config/serve-options.ts";
+import { connectEngine } from "../engines/connect.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { Logger } from "../telemetry/log.ts";
+import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
+import { ModelCatalog } from "./model-catalog.ts";
+import type { FleetSnapshot, WorkerEntry } from "./snapshot.ts";
+
+export interface FleetControl {
+  /** Resolves when the first worker is ready. */
+  readonly ready: Promise<WorkerEntry>;
+  close(): void;
+}
+
+/** A check of an unhealthy worker comes after this at the latest, so that it returns soon. */
+const UNHEALTHY_CHECK_MS = 5000;
+const FIRST_PAUSE_MS = 100;
+
+/**
+ * Brings the workers up, loads the models they serve, and watches their health. `publish` gets the fleet at every change of
+ * who is in it; states go to the board.
+ */
+export function startFleetControl(
+  config: ServeConfig,
+  board: FleetBoard,
+  log: Logger,
+  cacheDir: string | undefined,
+  publish: (snapshot: FleetSnapshot) => void,
+): FleetControl {
+  const closing = new AbortController();
+  const catalog = new ModelCatalog(config, cacheDir);
+  const workers: WorkerEntry[] = [];
+  const engines = new Set<Engine>();
+  let onReady!: (worker: WorkerEntry) => void;
+  const ready = new Promise<WorkerEntry>((resolve) => {
+    onReady = resolve;
+  });
+
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      closing.signal.addEventListener("abort", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+
+  async function bringUp(url: string, slot: number): Promise<{ engine: Engine; entry: WorkerEntry }> {
+    const deadline = config.healthCheckTimeoutSecs * 1000;
+    const engine = await connectEngine(url, {
+      transport: config.engineTransport,
+      keepaliveMs: config.engineKeepaliveSecs * 1000,
+      detectDeadlineMs: deadline,
+    });
+    try {
+      const health = await engine.health(deadline);
+      if (!health.healthy) throw new Error(`the engine says it is not healthy: ${health.message}`);
+      const info = await engine.modelInfo(deadline);
+      const model = await catalog.add(info, engine);
+      return { engine, entry: { id: url, slot, url, dialect: engine.dialect, model } };
+    } catch (error) {
+      engine.close();
+      throw error;
+    }
+  }
+
+  async function run(url: string): Promise<void> {
+    const slot = board.claim();
+    const started = Date.now();
+    let wait = FIRST_PAUSE_MS;
+    let complained = "";
+    while (!closing.signal.aborted) {
+      try {
+        const { engine, entry } = await bringUp(url, slot);
+        if (closing.signal.aborted) return engine.close();
+        engines.add(engine);
+        workers.push(entry);
+        publish({ workers: [...workers], models: catalog.entries() });
+        board.setState(slot, WorkerState.ready);
+        log.info("worker is ready", { worker: url, dialect: engine.dialect, model: entry.model });
+        onReady(entry);
+        if (!config.disableHealthCheck) await watch(entry, engine);
+        return;
+      } catch (error) {
+        const text = (error as Error).message;
+        const overdue = Date.now() - started > config.workerStartupTimeoutSecs * 1000;
+        if (text !== complained || overdue)
+          log[overdue ? "error" : "warn"]("worker is not ready yet", { worker: url, error });
+        complained = text;
+        await pause(wait);
+        wait = Math.min(wait * 1.5, config.workerStartupCheckInterval * 1000);
+      }
+    }
+  }
+
+  async function watch(entry: WorkerEntry, engine: Engine): Promise<void> {
+    let failures = 0;
+    let successes = 0;
+    while (!closing.signal.aborted) {
+      const healthy = board.state(entry.slot) === WorkerState.ready;
+      const interval = config.healthCheckIntervalSecs * 1000;
+      await pause(healthy && failures === 0 ? interval : Math.min(interval, UNHEALTHY_CHECK_MS));
+      if (closing.signal.aborted) return;
+      const problem = await check(engine);
+      if (problem === undefined) {
+        failures = 0;
+        successes++;
+        if (!healthy && successes >= config.healthSuccessThreshold) {
+          board.setState(entry.slot, WorkerState.ready);
+          log.info("worker is healthy again", { worker: entry.url });
+        }
+      } else {
+        successes = 0;
+        failures++;
+        log.debug("health check failed", { worker: entry.url, failures, problem });
+        if (healthy && failures >= config.healthFailureThreshold) {
+          board.setState(entry.slot, WorkerState.unhealthy);
+          log.warn("worker is unhealthy", { worker: entry.url, problem });
+        }
+      }
+    }
+  }
+
+  async function check(engine: Engine): Promise<string | undefined> {
+    try {
+      const { healthy, message } = await engine.health(config.healthCheckTimeoutSecs * 1000);
+      return healthy ? undefined : message;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  for (const url of config.workerUrls) {
+    run(url).catch((error: unknown) => log.error("worker task failed", { worker: url, error }));
+  }
+  return {
+    ready,
+    close() {
+      closing.abort();
+      for (const engine of engines) engine.close();
+    },
+  };
+}

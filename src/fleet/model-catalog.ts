@@ -1,0 +1,78 @@
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import type { ServeConfig } from "../config/serve-options.ts";
+import type { Engine, ModelInfo } from "../engines/engine.ts";
+import { findChatTemplate } from "../template/model-template.ts";
+import { loadTokenizer, openTokenizer } from "../tokenizer/load.ts";
+import { contextLength, defaultSampling, endOfSequenceIds, readModelFiles } from "../tokenizer/model-files.ts";
+import type { ModelEntry } from "./snapshot.ts";
+
+const BUNDLE_DEADLINE_MS = 120_000;
+
+/** The models that the fleet serves, each loaded once however many workers serve it. */
+export class ModelCatalog {
+  private readonly loading = new Map<string, Promise<ModelEntry>>();
+  private readonly loaded = new Map<string, ModelEntry>();
+  private readonly aliases: ReadonlyMap<string, readonly string[]>;
+
+  constructor(
+    private readonly config: ServeConfig,
+    private readonly cacheDir: string | undefined,
+  ) {
+    const aliases = new Map<string, string[]>();
+    for (const pair of config.modelAlias) {
+      const at = pair.indexOf("=");
+      const [alias, model] = [pair.slice(0, at), pair.slice(at + 1)];
+      aliases.set(model, [...(aliases.get(model) ?? []), alias]);
+    }
+    this.aliases = aliases;
+  }
+
+  entries(): readonly ModelEntry[] {
+    return [...this.loaded.values()];
+  }
+
+  /** Makes sure that an engine's model is loaded; resolves to its id. */
+  async add(info: ModelInfo, engine: Engine): Promise<string> {
+    const id = info.servedModelName || basename(info.modelPath) || "unknown";
+    let loading = this.loading.get(id);
+    if (loading === undefined) {
+      loading = this.load(id, info, engine);
+      this.loading.set(id, loading);
+      loading.then(
+        (entry) => this.loaded.set(id, entry),
+        () => this.loading.delete(id), // the next try starts anew
+      );
+    }
+    return (await loading).id;
+  }
+
+  private async load(id: string, info: ModelInfo, engine: Engine): Promise<ModelEntry> {
+    const { modelPath, tokenizerPath, chatTemplate } = this.config;
+    const files = new Map(
+      modelPath === undefined && tokenizerPath === undefined
+        ? await engine.tokenizerBundle(BUNDLE_DEADLINE_MS)
+        : modelPath === undefined
+          ? []
+          : await readModelFiles(modelPath),
+    );
+    if (tokenizerPath !== undefined)
+      for (const [name, bytes] of await readModelFiles(tokenizerPath)) files.set(name, bytes);
+    const tokenizer = await loadTokenizer(files, this.cacheDir === undefined ? {} : { cacheDir: this.cacheDir });
+    const template = findChatTemplate(
+      files,
+      chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8"),
+    );
+    return {
+      id,
+      aliases: this.aliases.get(id) ?? [],
+      tokenizer,
+      template,
+      eosTokenIds: [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])],
+      contextLength: info.contextLength || contextLength(files) || 0,
+      defaultSampling:
+        Object.keys(info.defaultSampling).length > 0 ? info.defaultSampling : { ...defaultSampling(files) },
+      created: Math.floor(Date.now() / 1000),
+    };
+  }
+}

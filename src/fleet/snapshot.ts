@@ -1,0 +1,36 @@
+import type { TemplateSource } from "../template/model-template.ts";
+import type { TokenizerHandle } from "../tokenizer/load.ts";
+
+/** A worker as serving threads need it. */
+export interface WorkerEntry {
+  readonly id: string;
+  /** Row on the fleet board. */
+  readonly slot: number;
+  readonly url: string;
+  readonly dialect: string;
+  readonly model: string;
+}
+
+/** A model as serving threads need it; the tokenizer's tables are shared memory. */
+export interface ModelEntry {
+  readonly id: string;
+  /** Further names that clients may use. */
+  readonly aliases: readonly string[];
+  readonly tokenizer: TokenizerHandle;
+  readonly template: TemplateSource | undefined;
+  readonly eosTokenIds: readonly number[];
+  /** Tokens of prompt and answer together; 0 = unknown. */
+  readonly contextLength: number;
+  /** Defaults of generation_config under their own names. */
+  readonly defaultSampling: Readonly<Record<string, number>>;
+  /** Unix time in seconds of its first registration. */
+  readonly created: number;
+}
+
+/** All that serving threads know of the fleet besides the board; control sends a new one at every change. */
+export interface FleetSnapshot {
+  readonly workers: readonly WorkerEntry[];
+  readonly models: readonly ModelEntry[];
+}
+
+export const emptyFleet: FleetSnapshot = { workers: [], models: [] };

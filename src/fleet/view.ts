@@ -1,0 +1,110 @@
+import type { Engine } from "../engines/engine.ts";
+import { ModelNotFoundError, NoWorkersError } from "../errors.ts";
+import { leastLoad } from "../routing/least-load.ts";
+import type { ChatTemplate } from "../template/chat-template.ts";
+import { compileModelTemplate } from "../template/model-template.ts";
+import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
+import { openTokenizer } from "../tokenizer/load.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { emptyFleet, type FleetSnapshot, type ModelEntry, type WorkerEntry } from "./snapshot.ts";
+
+/** A model that this thread can serve. */
+export interface Model {
+  readonly entry: ModelEntry;
+  readonly tokenizer: Tokenizer;
+  readonly template: ChatTemplate | undefined;
+  readonly eosTokenIds: ReadonlySet<number>;
+}
+
+/** A booked place at a worker. */
+export interface Lease {
+  readonly worker: WorkerEntry;
+  readonly engine: Engine;
+  /** Gives the place back; exactly one call counts. */
+  release(): void;
+}
+
+export type EngineFactory = (worker: WorkerEntry) => Engine;
+
+/** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
+export class FleetView {
+  private snapshot: FleetSnapshot = emptyFleet;
+  private models = new Map<string, Model>();
+  private readonly engines = new Map<string, Engine>();
+  private turn = 0;
+
+  constructor(
+    private readonly board: FleetBoard,
+    private readonly thread: number,
+    private readonly createEngine: EngineFactory,
+  ) {}
+
+  /** Takes over a new state of the fleet. Connections and tokenizers of what stays are kept. */
+  apply(snapshot: FleetSnapshot): void {
+    const kept = new Map([...this.models.values()].map((model) => [model.entry.tokenizer, model]));
+    this.snapshot = snapshot;
+    this.models = new Map();
+    for (const entry of snapshot.models) {
+      const old = kept.get(entry.tokenizer);
+      const model: Model = {
+        entry,
+        tokenizer: old?.tokenizer ?? openTokenizer(entry.tokenizer),
+        template: entry.template && compileModelTemplate(entry.template),
+        eosTokenIds: new Set(entry.eosTokenIds),
+      };
+      for (const name of [entry.id, ...entry.aliases]) this.models.set(name, model);
+    }
+    const urls = new Set(snapshot.workers.map((worker) => worker.url));
+    for (const [url, engine] of this.engines) {
+      if (urls.has(url)) continue;
+      this.engines.delete(url);
+      engine.close();
+    }
+  }
+
+  /** Models that clients can ask for, each once. */
+  list(): readonly ModelEntry[] {
+    return this.snapshot.models;
+  }
+
+  model(name: string): Model {
+    const model = this.models.get(name);
+    if (model === undefined) throw new ModelNotFoundError(name);
+    return model;
+  }
+
+  readyWorkers(): number {
+    return this.snapshot.workers.filter((worker) => this.board.state(worker.slot) === WorkerState.ready).length;
+  }
+
+  get workerCount(): number {
+    return this.snapshot.workers.length;
+  }
+
+  /** Books a place at the least loaded ready worker of a model. */
+  lease(model: Model): Lease {
+    const candidates = this.snapshot.workers.filter(
+      (worker) => worker.model === model.entry.id && this.board.state(worker.slot) === WorkerState.ready,
+    );
+    const worker = leastLoad(candidates, ({ slot }) => this.board.running(slot), this.turn++);
+    if (worker === undefined) throw new NoWorkersError(model.entry.id);
+    let engine = this.engines.get(worker.url);
+    if (engine === undefined) {
+      engine = this.createEngine(worker);
+      this.engines.set(worker.url, engine);
+    }
+    this.board.book(worker.slot, this.thread);
+    let held = true;
+    const release = () => {
+      if (!held) return;
+      held = false;
+      this.board.release(worker.slot, this.thread);
+    };
+    return { worker, engine, release };
+  }
+
+  close(): void {
+    for (const engine of this.engines.values()) engine.close();
+    this.engines.clear();
+  }
+}

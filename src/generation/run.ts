@@ -1,0 +1,132 @@
+import type { ChoiceFinish, Engine, GenerateCall, GenerateRequest, TokenChunk } from "../engines/engine.ts";
+import { EngineError } from "../engines/engine.ts";
+import { ClientClosedError, EngineFailureError, GatewayError, InternalError } from "../errors.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { Choice, type OutputOptions } from "./choice.ts";
+import { engineFailure } from "./engine-failure.ts";
+import type { GenerationSink } from "./events.ts";
+
+export interface Generation {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer;
+  readonly request: GenerateRequest;
+  readonly output: OutputOptions;
+}
+
+/** A generation that runs. */
+export interface RunningGeneration {
+  /** Stops taking tokens from the engine until `resume`; only this stream is slowed. */
+  pause(): void;
+  resume(): void;
+  /** Resolves when the last event has been emitted. Never rejects: failures are `error` events. */
+  readonly done: Promise<void>;
+}
+
+/**
+ * Sends a prompt to an engine and turns what comes back into events. When `signal` fires the engine is told at once, and an
+ * `error` event ends the generation: the signal's reason if it is a GatewayError, else ClientClosedError.
+ */
+export function runGeneration(generation: Generation, sink: GenerationSink, signal: AbortSignal): RunningGeneration {
+  const { engine, tokenizer, request, output } = generation;
+  const choices = Array.from({ length: request.sampling.n ?? 1 }, (_, i) => new Choice(i, tokenizer, output));
+  let open = choices.length;
+  let promptTokens = request.tokenIds.length;
+  let cachedTokens = 0;
+  let completionTokens = 0;
+  let over = false;
+  let resolve!: () => void;
+  const done = new Promise<void>((r) => {
+    resolve = r;
+  });
+  let call: GenerateCall | undefined;
+
+  function end(error?: GatewayError): void {
+    if (over) return;
+    over = true;
+    signal.removeEventListener("abort", onAbort);
+    if (error === undefined) sink.emit({ type: "usage", promptTokens, cachedTokens, completionTokens });
+    else sink.emit({ type: "error", error });
+    sink.flush();
+    resolve();
+  }
+
+  function onAbort(): void {
+    const { reason } = signal;
+    end(reason instanceof GatewayError ? reason : new ClientClosedError());
+    call?.cancel();
+  }
+
+  /** A throw of ours must end this request, not the connection that carries its neighbours. */
+  function guarded(work: () => void): void {
+    try {
+      work();
+    } catch (cause) {
+      end(cause instanceof GatewayError ? cause : new InternalError(cause));
+      call?.cancel();
+    }
+  }
+
+  function closeChoice(choice: Choice, finish?: ChoiceFinish): void {
+    if (choice.finished) return;
+    completionTokens +=
+      choice.stopped === undefined ? Math.max(choice.tokens, finish?.completionTokens ?? 0) : choice.tokens;
+    choice.finish(sink, finish);
+    open--;
+    if (open > 0) return;
+    end();
+    call?.cancel(); // nothing more is wanted; no effect when the engine is through as well
+  }
+
+  function onChunk(chunk: TokenChunk): void {
+    if (over) return;
+    const choice = choices[chunk.index];
+    if (choice === undefined)
+      throw new EngineFailureError(
+        502,
+        "engine_protocol_error",
+        "The engine answered for a choice that was not asked for",
+      );
+    if (chunk.promptTokens > 0) promptTokens = chunk.promptTokens;
+    if (chunk.cachedTokens > cachedTokens) cachedTokens = chunk.cachedTokens;
+    const stopped = choice.push(chunk.tokenIds, chunk.count, chunk.outputLogprobs);
+    choice.emit(sink);
+    if (stopped && request.stream) closeChoice(choice);
+  }
+
+  function onFinish(finish: ChoiceFinish): void {
+    if (over) return;
+    const choice = choices[finish.index];
+    if (finish.promptTokens > 0) promptTokens = finish.promptTokens;
+    if (finish.cachedTokens > cachedTokens) cachedTokens = finish.cachedTokens;
+    if (choice === undefined) return;
+    if (choice.stopped === undefined && (finish.reason === "abort" || finish.reason === "error")) {
+      throw new EngineFailureError(500, "engine_aborted", "The engine ended the request before it was finished");
+    }
+    closeChoice(choice, finish);
+  }
+
+  if (signal.aborted) {
+    onAbort();
+    return { pause() {}, resume() {}, done };
+  }
+  signal.addEventListener("abort", onAbort);
+  const running = engine.generate(request, {
+    onChunk: (chunk) => guarded(() => onChunk(chunk)),
+    onFinish: (finish) => guarded(() => onFinish(finish)),
+    onIdle: () => {
+      if (!over) sink.flush();
+    },
+    onEnd: (error) => {
+      if (over) return;
+      if (error instanceof EngineError) return end(engineFailure(error));
+      if (open > 0)
+        return end(
+          new EngineFailureError(502, "engine_protocol_error", "The engine ended the stream without finishing"),
+        );
+      end();
+    },
+  });
+  call = running;
+  if (over) running.cancel();
+  return { pause: () => running.pause(), resume: () => running.resume(), done };
+}

@@ -1,0 +1,96 @@
+import { Elysia, t } from "elysia";
+import { handleChat } from "../apis/chat/handle.ts";
+import { chatRequest, chatResponse } from "../apis/chat/schema.ts";
+import { modelList, modelObject } from "../apis/models/objects.ts";
+import { ModelNotFoundError, ShuttingDownError } from "../errors.ts";
+import { keyCheck } from "./auth.ts";
+import { readJson } from "./body.ts";
+import type { ServerContext } from "./context.ts";
+import { corsHeaders, preflight } from "./cors.ts";
+import { failureResponse, pathOf } from "./failure.ts";
+import { clientRequestId, randomId } from "./request-id.ts";
+import { swaggerRoutes } from "./swagger/routes.ts";
+
+/** The whole HTTP surface of one serving thread. */
+export function createApp(context: ServerContext) {
+  const { config, fleet, scopes } = context;
+  const checkKey = keyCheck(config.apiKey);
+  const methods = new Map<string, string[]>();
+
+  const app = new Elysia({ name: "collie", normalize: false })
+    .onRequest(({ request, set, server }) => {
+      const origin = request.headers.get("origin");
+      if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
+      if (request.method === "OPTIONS") return preflight(request, config.corsAllowedOrigins);
+      if (!pathOf(request.url).startsWith("/v1")) return;
+      checkKey(request.headers);
+      if (context.draining()) throw new ShuttingDownError();
+      server?.timeout(request, 0); // a long prefill is silent
+    })
+    .onError(({ error, code, request, set }) =>
+      failureResponse(error, String(code), request, set.headers, context, methods),
+    )
+    .use(swaggerRoutes())
+    .post(
+      "/v1/chat/completions",
+      ({ body, request }) => {
+        const id = clientRequestId(request.headers, config.requestIdHeaders) ?? `chatcmpl-${randomId()}`;
+        return handleChat(body, context, scopes.begin(id, request.signal));
+      },
+      {
+        parse: ({ request }) => readJson(request, config.maxPayloadSize),
+        body: chatRequest,
+        detail: {
+          tags: ["OpenAI"],
+          summary: "Chat Completions",
+          description:
+            "OpenAI's Chat Completions with the sampling extensions of vLLM and SGLang. With `stream`, server-sent events.",
+          responses: {
+            200: { description: "The answer", content: { "application/json": { schema: chatResponse as object } } },
+          },
+        },
+      },
+    )
+    .get("/v1/models", () => modelList(fleet.list()), { detail: { tags: ["OpenAI"], summary: "List models" } })
+    .get(
+      "/v1/models/*",
+      ({ params }) => {
+        const name = decode(params["*"]);
+        const { entry } = fleet.model(name);
+        return modelObject(entry, name);
+      },
+      {
+        params: t.Object({ "*": t.String() }),
+        detail: { tags: ["OpenAI"], summary: "One model; its id may hold slashes" },
+      },
+    )
+    .get("/health", () => "OK", { detail: { tags: ["Probes"], summary: "The process is alive" } })
+    .get("/liveness", () => "OK", { detail: { tags: ["Probes"], summary: "The process is alive" } })
+    .get("/readiness", () => readiness(context), { detail: { tags: ["Probes"], summary: "Requests can be served" } });
+
+  for (const route of app.routes) {
+    if (route.path !== "*") methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
+  }
+  return app;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ModelNotFoundError(text);
+  }
+}
+
+function readiness(context: ServerContext): Response {
+  const { fleet } = context;
+  const healthy = fleet.readyWorkers();
+  const total = fleet.workerCount;
+  const reason = context.draining() ? "draining" : healthy === 0 ? "insufficient healthy workers" : undefined;
+  if (reason !== undefined)
+    return Response.json(
+      { status: "not ready", reason, healthy_workers: healthy, total_workers: total },
+      { status: 503 },
+    );
+  return Response.json({ status: "ready", healthy_workers: healthy, total_workers: total });
+}

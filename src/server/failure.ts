@@ -1,0 +1,65 @@
+import { ValidationError } from "elysia";
+import { openAiErrorResponse } from "../apis/openai/errors.ts";
+import { BadJsonError, GatewayError, InternalError, MethodNotAllowedError, RouteNotFoundError } from "../errors.ts";
+import type { ServerContext } from "./context.ts";
+import { clientRequestId, randomId } from "./request-id.ts";
+import { invalidBody, type SchemaProblem } from "./validation.ts";
+
+/** Path of an absolute URL, without the query. */
+export function pathOf(url: string): string {
+  const start = url.indexOf("/", 8);
+  const end = url.indexOf("?", start);
+  return url.slice(start, end < 0 ? undefined : end);
+}
+
+/** Whatever was thrown, as a failure that a client may see. */
+function toGatewayError(
+  error: unknown,
+  code: string,
+  request: Request,
+  methods: ReadonlyMap<string, readonly string[]>,
+): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof ValidationError) return invalidBody(error.all as unknown as Iterable<SchemaProblem>);
+  if (code === "NOT_FOUND") {
+    const path = pathOf(request.url);
+    const allowed = methods.get(path);
+    if (allowed === undefined)
+      return new RouteNotFoundError(`Unknown request URL: ${request.method} ${path.slice(0, 200)}`);
+    return new MethodNotAllowedError(`${request.method} is not allowed here, only ${allowed.join(", ")}`);
+  }
+  if (code === "PARSE") {
+    const { cause } = error as { cause?: unknown };
+    return cause instanceof GatewayError ? cause : new BadJsonError("The body cannot be read");
+  }
+  return new InternalError(error);
+}
+
+/** The response to a request that failed before anything was sent. Defects of ours are logged. */
+export function failureResponse(
+  error: unknown,
+  code: string,
+  request: Request,
+  headers: Readonly<Record<string, unknown>>,
+  context: ServerContext,
+  methods: ReadonlyMap<string, readonly string[]>,
+): Response {
+  const failure = toGatewayError(error, code, request, methods);
+  const id = clientRequestId(request.headers, context.config.requestIdHeaders) ?? `req-${randomId()}`;
+  if (failure.status >= 500 && failure.code !== "shutting_down") {
+    context.log[failure instanceof InternalError ? "error" : "warn"]("request failed", {
+      request: id,
+      path: pathOf(request.url).slice(0, 200),
+      status: failure.status,
+      code: failure.code,
+      error: failure.cause ?? failure,
+    });
+  }
+  const extra: Record<string, string> = { "x-request-id": id };
+  for (const [name, value] of Object.entries(headers))
+    if (name.startsWith("access-control-") || name === "vary") extra[name] = String(value);
+  if (failure.code === "shutting_down" || failure.status === 413 || failure.status === 415)
+    extra["connection"] = "close";
+  if (failure instanceof MethodNotAllowedError) extra["allow"] = (methods.get(pathOf(request.url)) ?? []).join(", ");
+  return openAiErrorResponse(failure, extra);
+}

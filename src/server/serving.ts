@@ -1,0 +1,86 @@
+import type { ServeConfig } from "../config/serve-options.ts";
+import { createEngine } from "../engines/create.ts";
+import type { FleetSnapshot } from "../fleet/snapshot.ts";
+import { FleetView } from "../fleet/view.ts";
+import { createLogger } from "../telemetry/log.ts";
+import { FleetBoard } from "../threads/fleet-board.ts";
+import { createApp } from "./app.ts";
+import { RequestScopes } from "./request-scope.ts";
+
+export interface ServingOptions {
+  readonly config: ServeConfig;
+  readonly board: SharedArrayBuffer;
+  /** This thread's column on the board. */
+  readonly thread: number;
+  readonly port: number;
+  /** Several threads listen on one port. */
+  readonly reusePort: boolean;
+}
+
+/** One serving thread's whole work: the app on a port, its view of the fleet, its engine connections. */
+export interface Serving {
+  readonly hostname: string;
+  readonly port: number;
+  apply(snapshot: FleetSnapshot): void;
+  /** Takes no new work and resolves when all running requests are done; after `graceMs` the rest is told and ended. */
+  drain(graceMs: number): Promise<void>;
+  /** Closes what is left. */
+  stop(): Promise<void>;
+}
+
+/** Idle connections are cut after this; a request's own connection never is, once it is authenticated. */
+const IDLE_SECS = 60;
+/** How long the error events of a shutdown may take to reach their clients. */
+const LAST_WORDS_MS = 1000;
+
+export function startServing({ config, board, thread, port, reusePort }: ServingOptions): Serving {
+  const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
+  const fleet = new FleetView(FleetBoard.open(board), thread, (worker) =>
+    createEngine(worker.dialect, worker.url, {
+      transport: config.engineTransport,
+      keepaliveMs: config.engineKeepaliveSecs * 1000,
+    }),
+  );
+  const scopes = new RequestScopes(config.requestTimeoutSecs);
+  let draining = false;
+  const app = createApp({ config, fleet, scopes, log, draining: () => draining });
+  app.compile();
+  const server = Bun.serve({
+    hostname: config.host,
+    port,
+    reusePort,
+    development: false,
+    idleTimeout: IDLE_SECS,
+    // Bun answers a larger body with an empty 413; ours has a body, so Bun's limit only has to be out of the way.
+    maxRequestBodySize: Math.max(config.maxPayloadSize + 1, 1 << 20),
+    fetch: app.fetch,
+    error: () => new Response(null, { status: 500 }),
+  });
+  app.server = server;
+
+  return {
+    hostname: server.hostname ?? config.host,
+    port: server.port ?? port,
+    apply: (snapshot) => fleet.apply(snapshot),
+    async drain(graceMs) {
+      draining = true;
+      const stopped = server.stop();
+      const idle = scopes.whenIdle();
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const expired = new Promise<"expired">((resolve) => {
+        timer = setTimeout(() => resolve("expired"), graceMs);
+      });
+      if ((await Promise.race([idle, expired])) === "expired") {
+        log.warn("shutdown grace is over: ending running requests", { requests: scopes.size });
+        scopes.abortAll();
+        await Promise.race([Promise.all([idle, stopped]), Bun.sleep(LAST_WORDS_MS)]);
+      }
+      clearTimeout(timer);
+      await Promise.race([stopped, Bun.sleep(200)]); // answers that are still on their way to slow readers
+    },
+    async stop() {
+      await server.stop(true);
+      fleet.close();
+    },
+  };
+}

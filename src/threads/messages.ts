@@ -1,0 +1,14 @@
+import type { FleetSnapshot } from "../fleet/snapshot.ts";
+import type { ServingOptions } from "../server/serving.ts";
+
+/** What control tells a serving thread. */
+export type ToThread =
+  | { readonly type: "start"; readonly options: ServingOptions; readonly fleet: FleetSnapshot }
+  | { readonly type: "fleet"; readonly fleet: FleetSnapshot }
+  | { readonly type: "drain"; readonly graceMs: number };
+
+/** What a serving thread tells control. */
+export type FromThread =
+  | { readonly type: "listening"; readonly hostname: string; readonly port: number }
+  | { readonly type: "failed"; readonly message: string }
+  | { readonly type: "drained" };

@@ -1,0 +1,27 @@
+/** Entry point of a serving thread: a Bun worker that runs the whole app. */
+import { type Serving, startServing } from "../server/serving.ts";
+import type { FromThread, ToThread } from "./messages.ts";
+
+declare const self: Worker;
+
+const tell = (message: FromThread) => self.postMessage(message);
+let serving: Serving | undefined;
+
+self.onmessage = ({ data }: MessageEvent<ToThread>) => {
+  if (data.type === "start") {
+    try {
+      serving = startServing(data.options);
+      serving.apply(data.fleet);
+      tell({ type: "listening", hostname: serving.hostname, port: serving.port });
+    } catch (error) {
+      tell({ type: "failed", message: (error as Error).message });
+    }
+  } else if (data.type === "fleet") serving?.apply(data.fleet);
+  else if (serving !== undefined) {
+    const running = serving;
+    running
+      .drain(data.graceMs)
+      .then(() => running.stop())
+      .finally(() => tell({ type: "drained" }));
+  } else tell({ type: "drained" });
+};
