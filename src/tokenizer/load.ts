@@ -1,3 +1,4 @@
+import { type HuggingFaceHandle, huggingFaceHandle, openHuggingFace } from "./huggingface.ts";
 import { buildImage } from "./image/build.ts";
 import { recognise } from "./image/recognise.ts";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
@@ -7,7 +8,7 @@ import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
 /** A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. */
-export type TokenizerHandle = KernelHandle;
+export type TokenizerHandle = KernelHandle | HuggingFaceHandle;
 
 /** Name of a built table image among the model's files; used only if it was made from the same tokenizer.json by this version. */
 export const PREBUILT = "tokenizer.image";
@@ -19,7 +20,7 @@ export interface LoadOptions {
 
 /**
  * Loads the tokenizer that `files` (by name; tokenizer.json at least) hold. Throws `TokenizerError` naming the part that is wrong or
- * not supported. Takes tens of milliseconds with cached tables, else up to two seconds.
+ * not supported. Takes tens of milliseconds with built tables at hand, else up to two seconds.
  */
 export async function loadTokenizer(
   files: ReadonlyMap<string, Uint8Array>,
@@ -29,13 +30,17 @@ export async function loadTokenizer(
   if (!bytes) throw new TokenizerError("there is no tokenizer.json");
   const key = imageKey(bytes);
   const prebuilt = files.get(PREBUILT);
-  const cached =
+  const built =
     (prebuilt && imageOfBytes(prebuilt, key)) ?? (cacheDir === undefined ? undefined : readImage(cacheDir, key));
-  if (cached) return { kind: "kernel", module: kernelModule(), memory: cached };
+  if (built) return { kind: "kernel", module: kernelModule(), memory: built };
   const json = parseTokenizerJson(bytes);
   const known = recognise(json);
-  if ("unsupported" in known)
-    throw new TokenizerError(`tokenizer.json uses ${known.unsupported}, which is not supported`);
+  if ("unsupported" in known) {
+    if (known.refuse) throw new TokenizerError(`tokenizer.json uses ${known.unsupported}, which is not supported`);
+    const handle = huggingFaceHandle(bytes);
+    openHuggingFace(handle);
+    return handle;
+  }
   const { memory } = buildImage(json, known);
   if (cacheDir !== undefined) writeImage(cacheDir, key, memory);
   return { kind: "kernel", module: kernelModule(), memory };
@@ -48,7 +53,7 @@ export async function builtImage(files: ReadonlyMap<string, Uint8Array>): Promis
   return Buffer.concat(imageParts(handle.memory, imageKey(files.get("tokenizer.json") ?? new Uint8Array(0))));
 }
 
-/** The tokenizer of a handle, for the calling thread; cheap, as the tables are shared. */
+/** The tokenizer of a handle, for the calling thread; cheap with the kernel, as the tables are shared. */
 export function openTokenizer(handle: TokenizerHandle): Tokenizer {
-  return openKernelTokenizer(handle);
+  return handle.kind === "kernel" ? openKernelTokenizer(handle) : openHuggingFace(handle);
 }

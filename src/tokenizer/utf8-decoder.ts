@@ -16,21 +16,21 @@ export interface TokenTable {
   isSpecial(id: number): boolean;
 }
 
-/**
- * Streaming decoder over token bytes: O(1) per token. All pieces joined plus `end()` equal the UTF-8 decoding of all bytes, with
- * U+FFFD for what is not UTF-8 (as `TextDecoder` puts it). At most the 3 bytes of an unfinished character are held back.
- */
-export function utf8Decoder(table: TokenTable, skipSpecialTokens: boolean): TokenDecoder {
+/** Bytes in, text out: all pieces joined plus `end()` are the UTF-8 decoding of all bytes, as `TextDecoder` gives it. */
+export interface Utf8Stream {
+  /** Bytes held back: at most the 3 of an unfinished character. */
+  held(): number;
+  push(bytes: Uint8Array): string;
+  /** What was held back, as U+FFFD. */
+  end(): string;
+}
+
+export function utf8Stream(): Utf8Stream {
   let carry = Buffer.alloc(64);
   let held = 0;
   return {
-    push(id) {
-      if (skipSpecialTokens && table.isSpecial(id)) return "";
-      if (held === 0) {
-        const text = table.whole(id);
-        if (text !== undefined) return text;
-      }
-      const bytes = table.bytes(id);
+    held: () => held,
+    push(bytes) {
       const n = held + bytes.length;
       if (n > carry.length) carry = Buffer.concat([carry.subarray(0, held)], n * 2);
       carry.set(bytes, held);
@@ -45,6 +45,22 @@ export function utf8Decoder(table: TokenTable, skipSpecialTokens: boolean): Toke
       held = 0;
       return text;
     },
+  };
+}
+
+/** Streaming decoder over a vocabulary: O(1) per token. */
+export function utf8Decoder(table: TokenTable, skipSpecialTokens: boolean): TokenDecoder {
+  const stream = utf8Stream();
+  return {
+    push(id) {
+      if (skipSpecialTokens && table.isSpecial(id)) return "";
+      if (stream.held() === 0) {
+        const text = table.whole(id);
+        if (text !== undefined) return text;
+      }
+      return stream.push(table.bytes(id));
+    },
+    end: stream.end,
   };
 }
 

@@ -1,5 +1,6 @@
 import { TokenizerError } from "../tokenizer.ts";
 import { addedTrie } from "./added-tokens.ts";
+import { byteAlphabet, NO_BYTE } from "./byte-alphabet.ts";
 import { classPages, classTable } from "./classes.ts";
 import { Family, Flag, Word } from "./header.ts";
 import { joinedCharacters } from "./joins.ts";
@@ -98,24 +99,13 @@ function writeBytePairs(v: Vocabulary, words: Uint32Array, at: number): void {
   }
 }
 
-/** Byte by code unit of the printable alphabet in which byte-level vocabularies are written (GPT-2's), 0xffff for others. */
-function alphabet(): Uint16Array {
-  const table = new Uint16Array(0x10000).fill(0xffff);
-  let next = 256;
-  for (let b = 0; b < 256; b++) {
-    const printable = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
-    table[printable ? b : next++] = b;
-  }
-  return table;
-}
-
 function byteLevelVocabulary(json: TokenizerJson): Vocabulary {
-  const table = alphabet();
+  const table = byteAlphabet();
   const added = new Set(json.added_tokens.map((t) => t.content));
   const byteIds = new Int32Array(256).fill(-1);
   const { vocab } = json.model;
   for (const [unit, byte] of table.entries()) {
-    if (byte === 0xffff) continue;
+    if (byte === NO_BYTE) continue;
     const id = vocab[String.fromCharCode(unit)];
     if (id === undefined)
       throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${byte}`);
@@ -125,7 +115,7 @@ function byteLevelVocabulary(json: TokenizerJson): Vocabulary {
     const out = new Uint8Array(word.length);
     for (let i = 0; i < word.length; i++) {
       const byte = table[word.charCodeAt(i)]!;
-      if (byte === 0xffff) {
+      if (byte === NO_BYTE) {
         if (added.has(word)) return new TextEncoder().encode(word);
         throw new TokenizerError(`the vocabulary entry ${JSON.stringify(word)} of tokenizer.json is not byte-level`);
       }

@@ -48,13 +48,19 @@ export function gemmaImage(json: TokenizerJson): ImageUnderWork {
 
 const isByteToken = (word: string): boolean => /^<0x[0-9A-F]{2}>$/.test(word);
 
+/** Bytes of ASCII characters that are tokens, and those that UTF-8 does not have, never stand alone. */
+const isNeeded = (b: number, vocab: TokenizerJson["model"]["vocab"]): boolean =>
+  b < 0x80 ? vocab[String.fromCharCode(b)] === undefined : b !== 0xc0 && b !== 0xc1 && b < 0xf5;
+
 function gemmaVocabulary(json: TokenizerJson): { v: Vocabulary; words: string[] } {
   const { vocab } = json.model;
   const byteIds = new Int32Array(256);
   for (let b = 0; b < 256; b++) {
     const id = vocab[`<0x${b.toString(16).toUpperCase().padStart(2, "0")}>`];
-    if (id === undefined) throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${b}`);
-    byteIds[b] = id;
+    if (id === undefined && isNeeded(b, vocab)) {
+      throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${b}`);
+    }
+    byteIds[b] = id ?? -1;
   }
   const utf8 = new TextEncoder();
   const v = layOut(json, byteIds, (word) =>

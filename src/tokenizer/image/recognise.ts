@@ -12,6 +12,8 @@ export interface KnownConfiguration {
 /** What the kernel can't do, in words that name the part of tokenizer.json. */
 export interface NotKnown {
   readonly unsupported: string;
+  /** The general library is known to give other ids than the Rust library here, so it is no way out. */
+  readonly refuse?: boolean;
 }
 
 const cl100k = (digits: string): string =>
@@ -41,14 +43,20 @@ const SPLITS: readonly { patterns: readonly string[]; family: FamilyName; maxDig
 /** Finds the kernel family of a tokenizer by comparing whole parts, or says what stands against it. */
 export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
   const { model } = json;
+  const added = addedTokenProblem(json);
+  if (added) return { unsupported: added, refuse: true };
+  if (model.type === "Unigram") return { unsupported: "a Unigram model", refuse: true };
+  if (mentions(json.normalizer, "Precompiled")) return { unsupported: "a Precompiled normalizer", refuse: true };
   if (model.type !== undefined && model.type !== "BPE") return { unsupported: `model type ${model.type}` };
   if (!isObject(model.vocab) || !Array.isArray(model.merges))
     return { unsupported: "a model without vocab and merges" };
   if (model.dropout) return { unsupported: "dropout" };
   if (model.continuing_subword_prefix) return { unsupported: "continuing_subword_prefix" };
   if (model.end_of_word_suffix) return { unsupported: "end_of_word_suffix" };
-  const added = addedTokenProblem(json.added_tokens, vocabularySize(model.vocab), model.vocab, hasNormalizer(json));
-  if (added) return { unsupported: added };
+  for (const token of json.added_tokens) {
+    const flag = token.lstrip ? "lstrip" : token.rstrip ? "rstrip" : undefined;
+    if (flag) return { unsupported: `${flag} of the added token ${JSON.stringify(token.content)}` };
+  }
   return isGemma(json) ? { family: "gemma", maxDigits: 0, nfc: false } : byteLevel(json);
 }
 
@@ -108,30 +116,27 @@ function isGemma(json: TokenizerJson): boolean {
   );
 }
 
-const vocabularySize = (vocab: Readonly<Record<string, number>>): number => Object.keys(vocab).length;
+const mentions = (part: unknown, type: string): boolean => JSON.stringify(part ?? null).includes(`"type":"${type}"`);
 
-/** What about the added tokens the kernel's single leftmost-longest pass would get wrong, or undefined. */
-function addedTokenProblem(
-  tokens: readonly AddedTokenJson[],
-  vocabSize: number,
-  vocab: Readonly<Record<string, number>>,
-  normalizer: boolean,
-): string | undefined {
+/** What about the added tokens a single leftmost-longest pass would get wrong, or undefined. */
+function addedTokenProblem(json: TokenizerJson): string | undefined {
+  const vocab = isObject(json.model.vocab) ? json.model.vocab : {};
+  const size = Object.keys(vocab).length;
   let highest = -1;
-  for (const token of [...tokens].sort((a, b) => a.id - b.id)) {
-    for (const flag of ["single_word", "lstrip", "rstrip"] as const) {
-      if (token[flag]) return `${flag} of the added token ${JSON.stringify(token.content)}`;
-    }
+  for (const token of [...json.added_tokens].sort((a, b) => a.id - b.id)) {
+    const name = JSON.stringify(token.content);
     if (!token.content) return "an empty added token";
-    if (token.normalized && normalizer) return `a normalized added token, ${JSON.stringify(token.content)}`;
+    if (token.single_word) return `single_word of the added token ${name}`;
+    if (token.normalized && hasNormalizer(json)) return `a normalizer for the added token ${name}`;
     // the Rust library numbers added tokens itself: by the vocabulary, else the next free id
     const inVocabulary = Object.hasOwn(vocab, token.content) ? vocab[token.content] : undefined;
-    const expected = inVocabulary ?? (highest >= vocabSize ? highest + 1 : vocabSize);
-    if (expected !== token.id)
-      return `the id of the added token ${JSON.stringify(token.content)} (${token.id}, would be ${expected})`;
+    const expected = inVocabulary ?? (highest >= size ? highest + 1 : size);
+    if (expected !== token.id && isObject(json.model.vocab)) {
+      return `the id ${token.id} for the added token ${name} (it would become ${expected})`;
+    }
     highest = Math.max(highest, token.id);
   }
-  return overlap(tokens);
+  return overlap(json.added_tokens);
 }
 
 /** Normalized tokens are matched after all others: in one pass with them only if none can begin before another and overlap it. */

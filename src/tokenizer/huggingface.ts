@@ -1,0 +1,86 @@
+import { Tokenizer as Library } from "@huggingface/tokenizers";
+import { parseTokenizerJson } from "./image/tokenizer-json.ts";
+import { tokenTexts } from "./token-texts.ts";
+import { type TokenDecoder, type Tokenizer, TokenizerError } from "./tokenizer.ts";
+import { utf8Stream } from "./utf8-decoder.ts";
+
+/** A tokenizer.json for the general library, in shared memory. */
+export interface HuggingFaceHandle {
+  readonly kind: "huggingface";
+  readonly json: SharedArrayBuffer;
+}
+
+export function huggingFaceHandle(bytes: Uint8Array): HuggingFaceHandle {
+  const json = new SharedArrayBuffer(bytes.length);
+  new Uint8Array(json).set(bytes);
+  return { kind: "huggingface", json };
+}
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * A tokenizer on `@huggingface/tokenizers`, for kinds that the kernel does not take. Every thread parses the file for itself
+ * (hundreds of milliseconds and tens of megabytes for a large one), and encoding is about 50 times slower. Its character classes
+ * are the JS engine's: ids of texts with characters newer than Unicode 16 may differ from the Rust library's.
+ */
+export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
+  const parsed = parseTokenizerJson(new Uint8Array(json).slice());
+  const texts = tokenTexts(parsed.decoder);
+  let library: Library;
+  try {
+    library = new Library(parsed, {});
+    library.encode("a", { add_special_tokens: false });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new TokenizerError(`tokenizer.json is not supported: ${reason}`);
+  }
+  const special = new Set(parsed.added_tokens.filter((t) => t.special).map((t) => t.id));
+  let vocabSize = 0;
+  for (const id of library.get_vocab(true).values()) vocabSize = Math.max(vocabSize, id + 1);
+  for (const token of parsed.added_tokens) vocabSize = Math.max(vocabSize, token.id + 1);
+  const token = (id: number): string | undefined => (id >= 0 && id < vocabSize ? library.id_to_token(id) : undefined);
+
+  function decoder(skipSpecialTokens: boolean): TokenDecoder {
+    const stream = utf8Stream();
+    let first = true;
+    let toStrip = texts.strip.count;
+    const stripped = (text: string): string => {
+      let out = text;
+      while (toStrip > 0 && out !== "") {
+        if (!out.startsWith(texts.strip.content)) toStrip = 0;
+        else {
+          out = out.slice(texts.strip.content.length);
+          toStrip--;
+        }
+      }
+      return out;
+    };
+    return {
+      push(id) {
+        const text = skipSpecialTokens && special.has(id) ? undefined : token(id);
+        if (text === undefined) return "";
+        const bytes = texts.bytes(text, first);
+        first = false;
+        return stripped(stream.push(bytes));
+      },
+      end() {
+        const text = stripped(stream.end());
+        first = true;
+        toStrip = texts.strip.count;
+        return text;
+      },
+    };
+  }
+  return {
+    kind: "huggingface",
+    vocabSize,
+    encode: (text) => Uint32Array.from(library.encode(text.toWellFormed(), { add_special_tokens: false }).ids),
+    decoder: ({ skipSpecialTokens }) => decoder(skipSpecialTokens),
+    tokenBytes(id) {
+      const text = token(id);
+      return text === undefined ? NOTHING : texts.bytes(text, false);
+    },
+    isSpecial: (id) => special.has(id),
+    tokenId: (text) => library.token_to_id(text),
+  };
+}
