@@ -30,7 +30,7 @@ export interface LogOptions {
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 const reserved = new Set(["time", "level", "message"]);
 
-/** Straight to the descriptor: a stream would hold lines in memory without limit and report EPIPE as an event. */
+/** Straight to the descriptor: a stream would hold lines in memory without limit when nobody reads them. */
 function writeToStderr(line: string): void {
   writeSync(2, line);
 }
