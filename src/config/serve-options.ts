@@ -188,7 +188,7 @@ export const serveOptions = {
     flag: "state-dir",
     type: "string",
     group: "Model",
-    help: "Folder for caches (default: $STATE_DIRECTORY, $XDG_CACHE_HOME/collie or ~/.cache/collie).",
+    help: "Folder for caches (default: $CACHE_DIRECTORY, $STATE_DIRECTORY, $XDG_CACHE_HOME/collie or ~/.cache/collie).",
   },
   logLevel: {
     flag: "log-level",
