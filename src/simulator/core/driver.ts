@@ -1,0 +1,105 @@
+import type { EngineCore, Step } from "./engine-core.ts";
+import type { Sequence, SequenceRequest } from "./sequence.ts";
+
+/** Real milliseconds that instant mode works before it lets sockets be read. */
+const SLICE_MS = 3;
+
+/**
+ * Runs a core in real time: a step's tokens leave when its virtual end has come. Speed 2 runs twice as fast; 0 takes no time at
+ * all. A late timer delays that one step only: ends are computed from ends, not from when the timer fired.
+ */
+export class EngineDriver {
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private immediate: ReturnType<typeof setImmediate> | undefined;
+  private step: Step | undefined;
+  /** Real time at which the running step began, and ends. */
+  private at = 0;
+  private endAt = 0;
+  private stopped = false;
+
+  constructor(
+    readonly core: EngineCore,
+    private readonly speed: number,
+    private readonly clock: () => number = () => performance.now(),
+  ) {}
+
+  submit(request: SequenceRequest): Sequence {
+    const sequence = this.core.submit(request);
+    if (this.step === undefined) this.start(this.clock());
+    else if (this.step.batch.length === 0 && this.step.prefillTokens === 0) {
+      // Everybody was waiting for a token interval: the newcomer need not.
+      this.cancelTimers();
+      this.step = undefined;
+      this.start(this.clock());
+    }
+    return sequence;
+  }
+
+  abort(sequence: Sequence): boolean {
+    return this.core.abort(sequence);
+  }
+
+  /** Stops the clock; nothing is generated any more. */
+  stop(): void {
+    this.stopped = true;
+    this.cancelTimers();
+  }
+
+  private start(now: number): void {
+    if (this.stopped) return;
+    this.at = now;
+    if (this.speed === 0) {
+      this.step = BUSY_STEP;
+      this.immediate = setImmediate(this.runSlice);
+    } else this.next();
+  }
+
+  private next(): void {
+    const { core, speed } = this;
+    this.step = core.beginStep(this.at * speed);
+    this.endAt = this.at + this.step.durationMs / speed;
+    const wait = this.endAt - this.clock();
+    if (wait > 0) this.timer = setTimeout(this.fire, wait);
+    else this.immediate = setImmediate(this.fire);
+  }
+
+  private readonly fire = (): void => {
+    const left = this.endAt - this.clock();
+    if (left > 0.5) {
+      this.timer = setTimeout(this.fire, left);
+      return;
+    }
+    this.core.endStep(this.endAt * this.speed);
+    this.step = undefined;
+    this.at = this.endAt;
+    if (this.core.busy && !this.stopped) this.next();
+  };
+
+  private readonly runSlice = (): void => {
+    const { core } = this;
+    const start = this.clock();
+    let now = start;
+    do {
+      const step = core.beginStep(now);
+      if (step.batch.length === 0 && step.prefillTokens === 0) {
+        this.step = step;
+        this.timer = setTimeout(this.runSlice, step.durationMs);
+        return;
+      }
+      core.endStep(now);
+      now = this.clock();
+    } while (core.busy && now - start < SLICE_MS);
+    if (core.busy && !this.stopped) {
+      this.step = BUSY_STEP;
+      this.immediate = setImmediate(this.runSlice);
+    } else this.step = undefined;
+  };
+
+  private cancelTimers(): void {
+    clearTimeout(this.timer);
+    clearImmediate(this.immediate);
+  }
+}
+
+/** Stand-ins while instant mode has a slice scheduled. */
+const BUSY_STEP: Step = { durationMs: 0, prefillTokens: 1, batch: [] };

@@ -1,0 +1,146 @@
+/** One block of the paged KV cache. */
+export interface KvBlock {
+  /** Chained hash of all tokens up to the end of this block; 0 while the block is not full or caching is off. */
+  hash: number;
+  /** Sequences that use it. At 0 a hashed block stays cached until it is evicted. */
+  refs: number;
+}
+
+/** Hash of the empty prefix, where every chain starts. */
+export const ROOT_HASH = 0x9e3779b1;
+
+/**
+ * Chained hash of a block: the hash before it and its own ids `ids[from .. to)`. 53 bits in a number, so that it can key a Map;
+ * never 0.
+ */
+export function chainHash(parent: number, ids: ArrayLike<number>, from: number, to: number): number {
+  let low = parent | 0;
+  let high = Math.floor(parent / 0x100000000) ^ 0x85ebca6b;
+  for (let i = from; i < to; i++) {
+    const id = ids[i]!;
+    low = Math.imul(low ^ id, 0x01000193) ^ (low >>> 15);
+    high = Math.imul(high ^ id, 0xcc9e2d51) ^ (high >>> 13);
+  }
+  low ^= high >>> 7;
+  low = Math.imul(low ^ (low >>> 16), 0x7feb352d);
+  return (high & 0x1fffff) * 0x100000000 + (low >>> 0) || 1;
+}
+
+/**
+ * Paged KV cache with prefix caching: blocks in use are counted, full blocks are found again by their chained hash, and blocks
+ * that nobody uses are evicted least recently used first. Pure bookkeeping; no token data is kept.
+ */
+export class KvCache {
+  readonly totalBlocks: number;
+  /** Blocks that a sequence uses. */
+  inUse = 0;
+  /** Blocks dropped from the cache so far. */
+  evicted = 0;
+  private readonly byHash = new Map<number, KvBlock>();
+  /** Hashed blocks without users, oldest first. */
+  private readonly idle = new Set<KvBlock>();
+
+  constructor(
+    kvTokens: number,
+    readonly blockSize: number,
+    private readonly evictAbove: number,
+    private readonly evictTo: number,
+    private readonly prefixCaching: boolean,
+  ) {
+    this.totalBlocks = Math.floor(kvTokens / blockSize);
+  }
+
+  /** Cached blocks that nobody uses at the moment. */
+  get idleBlocks(): number {
+    return this.idle.size;
+  }
+
+  /** Blocks that can be had, evicting if need be. */
+  get available(): number {
+    return this.totalBlocks - this.inUse;
+  }
+
+  /**
+   * Longest cached prefix of `ids`, at most `maxTokens` of it: takes its blocks into use and returns them in order.
+   */
+  takePrefix(ids: ArrayLike<number>, maxTokens: number): KvBlock[] {
+    const blocks: KvBlock[] = [];
+    this.walk(ids, maxTokens, (block) => {
+      if (block.refs++ === 0) {
+        this.idle.delete(block);
+        this.inUse++;
+      }
+      blocks.push(block);
+    });
+    return blocks;
+  }
+
+  /** How many tokens of `ids` are cached now, in whole blocks, without touching anything. */
+  matchedTokens(ids: ArrayLike<number>, maxTokens: number): number {
+    let count = 0;
+    this.walk(ids, maxTokens, () => count++);
+    return count * this.blockSize;
+  }
+
+  private walk(ids: ArrayLike<number>, maxTokens: number, found: (block: KvBlock) => void): void {
+    if (!this.prefixCaching) return;
+    const { blockSize } = this;
+    let hash = ROOT_HASH;
+    for (let at = 0; at + blockSize <= maxTokens; at += blockSize) {
+      hash = chainHash(hash, ids, at, at + blockSize);
+      const block = this.byHash.get(hash);
+      if (!block) return;
+      found(block);
+    }
+  }
+
+  /** A fresh block in use, or undefined when all are taken. */
+  allocate(): KvBlock | undefined {
+    if (this.inUse + this.idle.size >= this.totalBlocks && !this.evictOne()) return undefined;
+    this.inUse++;
+    return { hash: 0, refs: 1 };
+  }
+
+  /** A block of one sequence became full: makes it findable. The first block of a hash wins, as copies add nothing. */
+  store(block: KvBlock, hash: number): void {
+    if (!this.prefixCaching || this.byHash.has(hash)) return;
+    block.hash = hash;
+    this.byHash.set(hash, block);
+  }
+
+  /** A sequence lets go of its blocks. Tails become evictable before heads. */
+  release(blocks: readonly KvBlock[]): void {
+    for (let i = blocks.length - 1; i >= 0; i--) {
+      const block = blocks[i]!;
+      if (--block.refs > 0) continue;
+      this.inUse--;
+      if (block.hash !== 0) this.idle.add(block);
+    }
+  }
+
+  /** Applies the water marks; returns how many blocks went. */
+  evict(): number {
+    if (this.inUse + this.idle.size <= this.evictAbove * this.totalBlocks) return 0;
+    const target = this.evictTo * this.totalBlocks;
+    let count = 0;
+    while (this.inUse + this.idle.size > target && this.evictOne()) count++;
+    return count;
+  }
+
+  /** Forgets every cached block; those in use are only unlinked. */
+  flush(): void {
+    for (const block of this.byHash.values()) block.hash = 0;
+    this.byHash.clear();
+    this.idle.clear();
+  }
+
+  private evictOne(): boolean {
+    for (const block of this.idle) {
+      this.idle.delete(block);
+      this.byHash.delete(block.hash);
+      this.evicted++;
+      return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,331 @@
+import { GrpcStatus } from "../../engines/grpc-error.ts";
+import { type Choice, Generation, type GenerationSpec, type GenerationWriter, logRequest } from "../generation.ts";
+import type { GrpcMethod } from "../grpc/server.ts";
+import type { ServerCall } from "../grpc/stream.ts";
+import type { SimulatorHost } from "../host.ts";
+import { packBundle, pieces, type TokenizerZip } from "../model/bundle.ts";
+import { logprobRow } from "../output/logprobs.ts";
+import { ProtoError, ProtoReader } from "../wire/reader.ts";
+import { ProtoWriter } from "../wire/writer.ts";
+import type { Dialect } from "./dialect.ts";
+import { refusal } from "./vllm-checks.ts";
+import { decodeGenerateRequest, tokenized } from "./vllm-request.ts";
+
+/** `vllm.grpc.engine.VllmEngine` as vLLM 0.32 with its gRPC servicer serves it. */
+export const vllm: Dialect = {
+  name: "vllm",
+  service: "vllm.grpc.engine.VllmEngine",
+  methods: (host) => ({
+    Generate: generate(host),
+    Embed: embed,
+    HealthCheck: unary((w) => {
+      w.uint(1, 1);
+      w.text(2, "Health");
+    }),
+    Abort: abort(host),
+    GetModelInfo: unary((w) => modelInfo(host, w)),
+    GetServerInfo: unary((w) => serverInfo(host, w)),
+    GetLoads: unary((w) => loads(host, w)),
+    GetTokenizer: tokenizerBundle(host),
+    FlushCache: flushCache(host),
+    StartProfile: failing(
+      GrpcStatus.INTERNAL,
+      "Start profiling failed: Profiling is not enabled. Please set --profiler-config to enable profiling.",
+    ),
+    StopProfile: failing(
+      GrpcStatus.INTERNAL,
+      "Stop profiling failed: Profiling is not enabled. Please set --profiler-config to enable profiling.",
+    ),
+    SubscribeKvEvents: failing(GrpcStatus.UNIMPLEMENTED, "KV cache events are not enabled"),
+  }),
+};
+
+const VERSION = "0.32.0";
+const PIECE_BYTES = 65_536;
+
+/** One for all: a message is copied out before the next is written. */
+const writer = new ProtoWriter();
+
+function unary(write: (w: ProtoWriter) => void): GrpcMethod {
+  return (call) => {
+    write(writer.reset());
+    call.send(writer.view());
+    call.end();
+  };
+}
+
+function failing(status: number, details: string): GrpcMethod {
+  return (call) => call.end(status, details);
+}
+
+function generate(host: SimulatorHost): GrpcMethod {
+  return (call, message) => {
+    let request: ReturnType<typeof decodeGenerateRequest>;
+    try {
+      request = decodeGenerateRequest(message);
+    } catch (error) {
+      if (error instanceof ProtoError) return call.end(GrpcStatus.INTERNAL, "Exception deserializing request!");
+      throw error;
+    }
+    const { sampling, stream, requestId } = request;
+    const prompt =
+      request.inputIds ??
+      (request.text !== undefined && host.model.tokenizer ? host.model.tokenizer.encode(request.text) : NO_IDS);
+    const spec: GenerationSpec = {
+      requestId,
+      prompt,
+      sampling,
+      stream,
+      extra: {
+        ...(request.kvTransferParamsJson !== undefined
+          ? { kv_transfer_params_json: request.kvTransferParamsJson }
+          : {}),
+        ...(request.dataParallelRank !== undefined ? { data_parallel_rank: request.dataParallelRank } : {}),
+      },
+    };
+    const problem = refusal(request, prompt, host.model);
+    if (problem !== undefined) {
+      logRequest(host, spec, call, "refused", problem);
+      return call.end(GrpcStatus.INVALID_ARGUMENT, problem);
+    }
+    new Generation(host, spec, call, messages);
+  };
+}
+
+const NO_IDS = new Uint32Array(0);
+
+/** GenerateResponse: field 1 a GenerateStreamChunk, field 2 a GenerateComplete. */
+const messages: GenerationWriter = {
+  chunk(generation, choice, from, to) {
+    const w = writer.reset();
+    const mark = w.begin(1);
+    if (to > from) ids(w, 1, choice, from, to);
+    w.uint(2, generation.spec.prompt.length);
+    w.uint(3, to - from);
+    w.uint(4, choice.sequence?.cachedTokens ?? 0);
+    const { sampling } = generation.spec;
+    if (sampling.logprobs !== undefined && to > from) outputLogprobs(w, 5, generation, choice, from, to);
+    if (sampling.promptLogprobs !== undefined && from === 0 && to > 0) inputLogprobs(w, 6, generation);
+    w.uint(7, choice.index);
+    w.end(mark);
+    generation.call.send(w.bytes, w.length);
+  },
+  complete(generation, choice, reason) {
+    const { sampling, stream, prompt } = generation.spec;
+    // A streaming Complete repeats the last chunk, and counts only that.
+    const from = stream ? choice.lastFrom : 0;
+    const to = choice.generated;
+    const plan = choice.sequence?.plan;
+    const w = writer.reset();
+    const mark = w.begin(2);
+    if (to > from) ids(w, 1, choice, from, to);
+    w.text(2, reason);
+    w.uint(3, prompt.length);
+    w.uint(4, to - from);
+    w.uint(5, choice.sequence?.cachedTokens ?? 0);
+    if (sampling.logprobs !== undefined && to > from) outputLogprobs(w, 6, generation, choice, from, to);
+    if (sampling.promptLogprobs !== undefined && !stream) inputLogprobs(w, 7, generation);
+    w.uint(8, choice.index);
+    if (choice.finished && plan?.matchedTokenId !== undefined) {
+      w.tag(10, 0);
+      w.varint(plan.matchedTokenId);
+    } else if (choice.finished && plan?.matchedStop !== undefined) w.text(11, plan.matchedStop);
+    w.end(mark);
+    generation.call.send(w.bytes, w.length);
+  },
+};
+
+function ids(w: ProtoWriter, field: number, choice: Choice, from: number, to: number): void {
+  const plan = choice.sequence!.plan!;
+  const mark = w.begin(field);
+  for (let i = from; i < to; i++) w.varint(plan.idAt(i));
+  w.end(mark);
+}
+
+/** OutputLogProbs: the tokens' own values and ids, and a TopLogProbs row for each when rows were asked for. */
+function outputLogprobs(w: ProtoWriter, field: number, g: Generation, choice: Choice, from: number, to: number): void {
+  const { sampling } = g.spec;
+  const count = sampling.logprobs ?? 0;
+  const plan = choice.sequence!.plan!;
+  const rows = [];
+  for (let i = from; i < to; i++) {
+    const row = logprobRow(plan.idAt(i), i, count, sampling.temperature === 0, g.host.model.vocabSize);
+    const scripted = g.rule?.logprobs?.[i];
+    rows.push(
+      scripted === undefined
+        ? row
+        : { ...row, logprob: scripted, topLogprobs: [scripted, ...row.topLogprobs.slice(1)] },
+    );
+  }
+  const mark = w.begin(field);
+  w.packedFloats(
+    1,
+    rows.map((row) => row.logprob),
+  );
+  ids(w, 2, choice, from, to);
+  if (count > 0) for (const row of rows) topRow(w, row.topIds, row.topLogprobs.slice(0, row.topIds.length));
+  w.end(mark);
+}
+
+/** InputLogProbs: one entry per prompt token, the first without a value. */
+function inputLogprobs(w: ProtoWriter, field: number, g: Generation): void {
+  const { prompt, sampling } = g.spec;
+  const count = sampling.promptLogprobs ?? 0;
+  const mark = w.begin(field);
+  const rows = Array.from(prompt, (id, i) => logprobRow(id, i, count, false, g.host.model.vocabSize));
+  for (const [i, row] of rows.entries()) {
+    const entry = w.begin(1);
+    if (i > 0) {
+      w.tag(1, 5);
+      w.float(row.logprob);
+    }
+    w.end(entry);
+  }
+  w.packedUints(2, prompt);
+  if (count > 0)
+    for (const [i, row] of rows.entries()) topRow(w, i > 0 ? row.topIds : [], i > 0 ? row.topLogprobs : []);
+  w.end(mark);
+}
+
+function topRow(w: ProtoWriter, topIds: readonly number[], values: readonly number[]): void {
+  const mark = w.begin(3);
+  w.packedFloats(1, values);
+  w.packedUints(2, topIds);
+  w.end(mark);
+}
+
+function abort(host: SimulatorHost): GrpcMethod {
+  return (call, message) => {
+    const r = new ProtoReader(message);
+    while (r.next()) {
+      if (r.field !== 1) {
+        r.skip();
+        continue;
+      }
+      const open = host.open.get(r.text());
+      if (!open) host.counts.unknownAborts++;
+      for (const generation of [...(open ?? [])]) generation.abort();
+    }
+    call.send(NO_BYTES);
+    call.end();
+  };
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+const embed: GrpcMethod = (call: ServerCall, message) => {
+  let input: Uint32Array | undefined;
+  const r = new ProtoReader(message);
+  while (r.next()) {
+    if (r.field === 2) input = tokenized(r.message());
+    else r.skip();
+  }
+  call.end(
+    GrpcStatus.INVALID_ARGUMENT,
+    input ? "This model does not support pooling" : "EmbedRequest requires tokenized input",
+  );
+};
+
+function modelInfo({ model }: SimulatorHost, w: ProtoWriter): void {
+  w.text(1, model.path);
+  w.uint(2, 1);
+  w.uint(3, model.contextLength);
+  w.uint(4, model.vocabSize);
+  w.text(6, model.servedName);
+  w.text(7, model.path);
+  w.text(8, model.modelType);
+  for (const name of model.architectures) w.text(9, name);
+  w.packedUints(10, model.eosTokenIds);
+  w.uint(11, model.padTokenId);
+  w.uint(12, model.bosTokenId);
+  w.uint(13, model.contextLength);
+  w.text(14, model.defaultSamplingJson);
+}
+
+function serverInfo(host: SimulatorHost, w: ProtoWriter): void {
+  const { options } = host.driver.core;
+  w.uint(9, 1);
+  w.text(11, "auto");
+  w.uint(12, options.blockSize);
+  w.text(14, "torch.bfloat16");
+  w.uint(20, options.maxRunning);
+  w.text(22, "bfloat16");
+  w.text(24, "first_token");
+}
+
+function loads(host: SimulatorHost, w: ProtoWriter): void {
+  const { options } = host.driver.core;
+  const load = host.driver.core.load();
+  const usage = load.blocksInUse / load.blocksTotal;
+  w.text(1, new Date().toISOString().replace("Z", "000+00:00"));
+  w.text(2, VERSION);
+  w.uint(3, 1);
+  const mark = w.begin(4);
+  w.uint(2, load.running);
+  w.uint(3, load.waiting);
+  w.uint(4, load.running + load.waiting);
+  w.uint(5, load.blocksInUse * options.blockSize);
+  w.uint(6, load.blocksTotal * options.blockSize);
+  const number = (field: number, value: number) => {
+    if (value === 0) return;
+    w.tag(field, 1);
+    w.double(value);
+  };
+  number(7, usage);
+  number(8, load.throughput);
+  number(9, load.hitRate);
+  number(10, usage);
+  w.uint(11, options.maxRunning);
+  w.uint(12, load.waitingUncachedTokens);
+  w.end(mark);
+}
+
+function tokenizerBundle(host: SimulatorHost): GrpcMethod {
+  let zip: TokenizerZip | undefined;
+  return (call) => {
+    if (host.model.files.size === 0) return call.end(GrpcStatus.INTERNAL, "no tokenizer files found");
+    zip ??= packBundle(host.model.files);
+    let left = zip.bytes.length;
+    for (const piece of pieces(zip.bytes, PIECE_BYTES)) {
+      left -= piece.length;
+      const w = writer.reset();
+      w.block(1, piece);
+      if (left === 0) w.text(2, zip.sha256);
+      call.send(w.view());
+    }
+    call.end();
+  };
+}
+
+function flushCache(host: SimulatorHost): GrpcMethod {
+  return (call, message) => {
+    const r = new ProtoReader(message);
+    let timeout = 0;
+    while (r.next()) {
+      if (r.field === 1) timeout = r.float();
+      else r.skip();
+    }
+    if (!(timeout >= 0) || !Number.isFinite(timeout))
+      return call.end(GrpcStatus.INVALID_ARGUMENT, "timeout_s must be a finite number that is not negative");
+    const deadline = performance.now() + timeout * 1000;
+    const attempt = (): void => {
+      if (!call.open) return;
+      const done = host.driver.core.flush();
+      if (!done && performance.now() < deadline) {
+        setTimeout(attempt, 100);
+        return;
+      }
+      const w = writer.reset();
+      w.uint(1, done ? 1 : 0);
+      w.text(
+        2,
+        done
+          ? "Local KV prefix cache flushed successfully"
+          : "KV prefix cache reset refused; requests may be in flight",
+      );
+      call.send(w.view());
+      call.end();
+    };
+    attempt();
+  };
+}

@@ -1,0 +1,124 @@
+import { GrpcStatus } from "../../engines/grpc-error.ts";
+import { Connection, type ConnectionHandler } from "./connection.ts";
+import { EMPTY, type ServerCall } from "./stream.ts";
+
+/**
+ * A method: called with each message of the request, `message` being valid only during the call (unary and server-streaming
+ * methods see one). It answers over `call` whenever it likes.
+ */
+export type GrpcMethod = (call: ServerCall, message: Uint8Array) => void;
+
+/** Methods by path, `/package.Service/Method`. */
+export type GrpcMethods = ReadonlyMap<string, GrpcMethod>;
+
+export interface GrpcServer {
+  readonly port: number;
+  /** Connections that are open now. */
+  readonly connections: ReadonlySet<Connection>;
+  /** Refuses new calls, lets the open ones finish for `graceMs` at most, then closes. Safe to call twice. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const MAX_MESSAGE_BYTES = 256 << 20;
+
+/** Serves gRPC over plain HTTP/2. Rejects when the port is taken. */
+export function serveGrpc(options: { host: string; port: number; methods: GrpcMethods }): GrpcServer {
+  const connections = new Set<Connection>();
+  let onEmpty: (() => void) | undefined;
+  const handler: ConnectionHandler = {
+    onHeaders(call) {
+      if (!(call.headers.get("content-type") ?? "").startsWith("application/grpc"))
+        return call.end(GrpcStatus.INTERNAL, "content-type is not application/grpc");
+      if (!options.methods.has(call.path)) call.end(GrpcStatus.UNIMPLEMENTED, "Method not found!");
+    },
+    onBody(call) {
+      deliver(call, options.methods.get(call.path));
+    },
+    onIdle(connection) {
+      connection.end();
+    },
+  };
+  const listener = Bun.listen<Connection>({
+    hostname: options.host,
+    port: options.port,
+    socket: {
+      open(socket) {
+        socket.setNoDelay(true);
+        const connection = new Connection(
+          {
+            write: (bytes) => socket.write(bytes),
+            end: () => socket.end(),
+            destroy: () => socket.terminate(),
+          },
+          handler,
+        );
+        socket.data = connection;
+        connections.add(connection);
+      },
+      data: (socket, chunk) => socket.data.receive(chunk),
+      drain: (socket) => socket.data.drained(),
+      close(socket) {
+        socket.data.lost();
+        connections.delete(socket.data);
+        if (connections.size === 0) onEmpty?.();
+      },
+      error() {
+        // `close` follows and ends the calls.
+      },
+    },
+  });
+  let stopping: Promise<void> | undefined;
+  return {
+    port: listener.port,
+    connections,
+    stop(graceMs) {
+      stopping ??= new Promise<void>((resolve) => {
+        listener.stop(false);
+        if (connections.size === 0) return resolve();
+        const timer = setTimeout(() => {
+          for (const connection of [...connections]) connection.destroy();
+          resolve();
+        }, graceMs);
+        onEmpty = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        for (const connection of [...connections]) connection.goAway();
+      });
+      return stopping;
+    },
+  };
+}
+
+/** Hands every complete message of the body to the method. */
+function deliver(call: ServerCall, method: GrpcMethod | undefined): void {
+  if (!method) {
+    call.bodyLength = 0;
+    return;
+  }
+  let at = 0;
+  const { body, bodyLength } = call;
+  while (call.open && bodyLength - at >= 5) {
+    const length = new DataView(body.buffer, body.byteOffset + at + 1, 4).getUint32(0);
+    if (body[at] !== 0) {
+      call.end(GrpcStatus.UNIMPLEMENTED, "compressed messages are not supported");
+      return;
+    }
+    if (length > MAX_MESSAGE_BYTES) {
+      call.end(GrpcStatus.RESOURCE_EXHAUSTED, "message too large");
+      return;
+    }
+    if (bodyLength - at - 5 < length) break;
+    at += 5 + length;
+    call.messages++;
+    method(call, body.subarray(at - length, at));
+  }
+  if (at > 0) {
+    if (at === bodyLength) call.body = EMPTY;
+    else call.body.copyWithin(0, at, bodyLength);
+    call.bodyLength = bodyLength - at;
+  }
+  if (!call.halfClosed || !call.open) return;
+  if (call.bodyLength > 0 || call.messages === 0) call.end(GrpcStatus.INTERNAL, "the request ended without a message");
+  else call.onHalfClose?.();
+}

@@ -1,0 +1,205 @@
+import type { Connection } from "./connection.ts";
+import { Flag, FrameType } from "./frames.ts";
+import { encodeHeaders } from "./hpack.ts";
+
+const RESPONSE_HEADERS = encodeHeaders([
+  [":status", "200"],
+  ["content-type", "application/grpc"],
+]);
+const OK_TRAILERS = encodeHeaders([["grpc-status", "0"]]);
+const MESSAGE_PREFIX_BYTES = 5;
+
+/** What the layer above wants to hear about a call. Set the members it needs. */
+export interface CallEvents {
+  /** The client went away or reset the stream; nothing may be sent any more. */
+  onCancel?(): void;
+  /** After `waitForDrain`: messages go out again. */
+  onDrain?(): void;
+  /** The client sends nothing more. */
+  onHalfClose?(): void;
+}
+
+/**
+ * One gRPC call on the server's side: an HTTP/2 stream that sends messages and ends with a status. Headers go out with the
+ * first message, as Python's servers do. What flow control does not let through is queued here; look at `blocked`.
+ */
+export class ServerCall implements CallEvents {
+  onCancel?(): void;
+  onDrain?(): void;
+  onHalfClose?(): void;
+  /** False after the end, a reset or a lost connection. */
+  open = true;
+  /** Body of the request as it comes in (owned by the server). */
+  body: Uint8Array = EMPTY;
+  bodyLength = 0;
+  halfClosed = false;
+  /** Messages received so far. */
+  messages = 0;
+  sendWindow: number;
+  private headersSent = false;
+  private queue: Uint8Array[] = [];
+  private queuedBytes = 0;
+  private trailers: Uint8Array | undefined;
+
+  constructor(
+    readonly connection: Connection,
+    readonly id: number,
+    /** Headers of the request, `:path` among them. */
+    readonly headers: ReadonlyMap<string, string>,
+  ) {
+    this.sendWindow = connection.initialSendWindow;
+  }
+
+  get path(): string {
+    return this.headers.get(":path") ?? "";
+  }
+
+  /** True while earlier messages wait for flow control or for the socket: hold further ones back if you can. */
+  get blocked(): boolean {
+    return this.queuedBytes > 0 || this.connection.congested;
+  }
+
+  /** Asks for one `onDrain` when the call is not blocked any more. */
+  waitForDrain(): void {
+    this.connection.wait(this);
+  }
+
+  /** Sends one message (copied). Does nothing on a call that has ended. */
+  send(message: Uint8Array, length = message.length): void {
+    if (!this.open || this.trailers) return;
+    const connection = this.connection;
+    if (!this.headersSent) this.sendHeaders();
+    const size = length + MESSAGE_PREFIX_BYTES;
+    if (
+      this.queuedBytes === 0 &&
+      !connection.congested &&
+      size <= this.sendWindow &&
+      size <= connection.sendWindow &&
+      size <= connection.maxFrame
+    ) {
+      this.sendWindow -= size;
+      connection.sendWindow -= size;
+      const out = connection.out;
+      out.frame(size, FrameType.DATA, 0, this.id);
+      const at = out.take(size);
+      writeMessage(out.bytes, at, message, length);
+      connection.flushSoon();
+      return;
+    }
+    const bytes = new Uint8Array(size);
+    writeMessage(bytes, 0, message, length);
+    this.queue.push(bytes);
+    this.queuedBytes += size;
+    connection.wait(this);
+    this.pump();
+  }
+
+  /** Sends the headers now, before any message. */
+  sendHeaders(): void {
+    if (!this.open || this.headersSent) return;
+    this.headersSent = true;
+    this.headerFrame(RESPONSE_HEADERS, false);
+  }
+
+  /** Ends the call with a status; without any message before, headers and status travel together. */
+  end(status = 0, message = "", metadata: Readonly<Record<string, string>> = {}): void {
+    if (!this.open || this.trailers) return;
+    const extra = Object.entries(metadata);
+    if (status === 0 && extra.length === 0 && this.headersSent) this.trailers = OK_TRAILERS;
+    else {
+      const headers: [string, string][] = this.headersSent
+        ? []
+        : [
+            [":status", "200"],
+            ["content-type", "application/grpc"],
+          ];
+      headers.push(["grpc-status", String(status)]);
+      if (message !== "") headers.push(["grpc-message", percentEncode(message)]);
+      this.trailers = encodeHeaders(headers.concat(extra));
+    }
+    if (this.queuedBytes === 0) this.finish();
+  }
+
+  /** Resets the stream with an HTTP/2 error code; what was queued is lost. */
+  reset(code: number): void {
+    if (!this.open) return;
+    this.open = false;
+    this.connection.resetStream(this.id, code);
+  }
+
+  /** Sends what flow control lets through. Called by the connection. */
+  pump(): void {
+    const connection = this.connection;
+    while (this.queue.length > 0 && !connection.congested) {
+      const bytes = this.queue[0]!;
+      const size = Math.min(bytes.length, this.sendWindow, connection.sendWindow, connection.maxFrame);
+      if (size <= 0) return;
+      this.sendWindow -= size;
+      connection.sendWindow -= size;
+      this.queuedBytes -= size;
+      connection.out.frame(size, FrameType.DATA, 0, this.id);
+      connection.out.append(bytes.subarray(0, size));
+      connection.flushSoon();
+      if (size === bytes.length) this.queue.shift();
+      else this.queue[0] = bytes.subarray(size);
+    }
+    if (this.queue.length > 0) return;
+    connection.waited(this);
+    if (this.trailers) this.finish();
+    else this.onDrain?.();
+  }
+
+  /** The peer or the connection is gone. Called by the connection. */
+  cancelled(): void {
+    if (!this.open) return;
+    this.open = false;
+    this.queue = [];
+    this.onCancel?.();
+  }
+
+  private finish(): void {
+    this.open = false;
+    this.headerFrame(this.trailers!, true);
+    this.connection.endStream(this);
+  }
+
+  private headerFrame(block: Uint8Array, last: boolean): void {
+    const connection = this.connection;
+    let flags = last ? Flag.END_STREAM : 0;
+    let at = 0;
+    let type: number = FrameType.HEADERS;
+    do {
+      const size = Math.min(block.length - at, connection.maxFrame);
+      if (at + size === block.length) flags |= Flag.END_HEADERS;
+      connection.out.frame(size, type, flags, this.id);
+      connection.out.append(block.subarray(at, at + size));
+      at += size;
+      flags = 0;
+      type = FrameType.CONTINUATION;
+    } while (at < block.length);
+    connection.flushSoon();
+  }
+}
+
+export const EMPTY = new Uint8Array(0);
+
+function writeMessage(target: Uint8Array, at: number, message: Uint8Array, length: number): void {
+  target[at] = 0;
+  target[at + 1] = length >>> 24;
+  target[at + 2] = length >>> 16;
+  target[at + 3] = length >>> 8;
+  target[at + 4] = length;
+  // Token messages are a dozen bytes: a loop beats the call into the runtime that set() makes.
+  if (length <= 64) for (let i = 0; i < length; i++) target[at + MESSAGE_PREFIX_BYTES + i] = message[i]!;
+  else target.set(length === message.length ? message : message.subarray(0, length), at + MESSAGE_PREFIX_BYTES);
+}
+
+/** `grpc-message` coding: printable ASCII but `%` stays, all other bytes of the UTF-8 text are percent-encoded. */
+function percentEncode(text: string): string {
+  let out = "";
+  for (const byte of Buffer.from(text, "utf8")) {
+    if (byte >= 0x20 && byte <= 0x7e && byte !== 0x25) out += String.fromCharCode(byte);
+    else out += `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return out;
+}

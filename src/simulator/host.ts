@@ -1,0 +1,51 @@
+import type { EngineDriver } from "./core/driver.ts";
+import type { Generation } from "./generation.ts";
+import type { Connection } from "./grpc/connection.ts";
+import type { SimulatedModel } from "./model/simulated-model.ts";
+import type { Content } from "./output/answer.ts";
+import { matches, type ScriptRule } from "./script/rule.ts";
+import type { RequestLog, SimulatorCounts } from "./stats.ts";
+
+/** Everything that a dialect and its generations need of the simulated engine. */
+export interface SimulatorHost {
+  readonly model: SimulatedModel;
+  readonly driver: EngineDriver;
+  readonly counts: SimulatorCounts;
+  readonly log: RequestLog;
+  /** Open generations by request id: an id may be open more than once. */
+  readonly open: Map<string, Set<Generation>>;
+  readonly rules: readonly ScriptRule[];
+  /** How often each rule has applied. */
+  readonly ruleUses: Map<ScriptRule, number>;
+  readonly echo: boolean;
+  /** Tokens of an echo where the request sets no limit. */
+  readonly echoTokens: number;
+  readonly tokensPerMessage: number;
+  readonly startedAt: number;
+  /** Default answer; throws without a tokenizer. */
+  answer(promptTokens: number, cachedTokens: number, variant: number): Content;
+  connections(): Iterable<Connection>;
+  /** A script ends the process. */
+  exit(code: number): void;
+}
+
+/** The rule for a prompt, counted as used; undefined when none applies. */
+export function takeRule(host: SimulatorHost, prompt: Uint32Array): ScriptRule | undefined {
+  if (host.rules.length === 0) return undefined;
+  const text = decode(host, prompt);
+  for (const rule of host.rules) {
+    const uses = host.ruleUses.get(rule) ?? 0;
+    if (uses >= rule.times || !matches(rule, text)) continue;
+    host.ruleUses.set(rule, uses + 1);
+    return rule;
+  }
+  return undefined;
+}
+
+function decode(host: SimulatorHost, prompt: Uint32Array): string {
+  const decoder = host.model.tokenizer?.decoder({ skipSpecialTokens: false });
+  if (!decoder) return "";
+  let text = "";
+  for (const id of prompt) text += decoder.push(id);
+  return text + decoder.end();
+}

@@ -1,0 +1,149 @@
+import { GrpcStatus } from "../../engines/grpc-error.ts";
+import { ErrorCode } from "../grpc/frames.ts";
+import type { ScriptFault, ScriptRule } from "./rule.ts";
+
+/** A script that can not be used; the message names the key. */
+export class ScriptError extends Error {
+  override readonly name = "ScriptError";
+}
+
+const RULE_KEYS = [
+  "contains",
+  "matches",
+  "text",
+  "token_ids",
+  "tokens_per_message",
+  "finish_reason",
+  "logprobs",
+  "delay_ms",
+  "ms_per_token",
+  "fault",
+  "times",
+];
+const FAULT_KEYS = ["kind", "after_tokens", "code", "message"];
+
+/** Reads a YAML script: a list of rules, or a mapping with the list under `rules`. Throws ScriptError. */
+export function parseScript(yaml: string): ScriptRule[] {
+  let document: unknown;
+  try {
+    document = Bun.YAML.parse(yaml);
+  } catch (error) {
+    throw new ScriptError(`is not YAML: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const list = isRecord(document) ? document["rules"] : document;
+  if (!Array.isArray(list)) throw new ScriptError("rules: must be a list");
+  return list.map((rule: unknown, index) => parseRule(rule, `rules[${index}]`));
+}
+
+function parseRule(value: unknown, at: string): ScriptRule {
+  if (!isRecord(value)) throw new ScriptError(`${at}: must be a mapping`);
+  onlyKeys(value, RULE_KEYS, at);
+  if (value["contains"] !== undefined && value["matches"] !== undefined)
+    throw new ScriptError(`${at}: has both contains and matches`);
+  const text = optional(value, "text", at, isString, "a text");
+  const tokenIds = optional(value, "token_ids", at, isIdList, "a list of token ids");
+  if (text !== undefined && tokenIds !== undefined) throw new ScriptError(`${at}: has both text and token_ids`);
+  return {
+    pattern: pattern(value, at),
+    text,
+    tokenIds,
+    chunkSizes: chunkSizes(value["tokens_per_message"], `${at}.tokens_per_message`),
+    finishReason: optional(value, "finish_reason", at, isString, "a text"),
+    logprobs: optional(value, "logprobs", at, isNumberList, "a list of numbers"),
+    delayMs: optional(value, "delay_ms", at, isDuration, "a number of milliseconds") ?? 0,
+    tokenIntervalMs: optional(value, "ms_per_token", at, isDuration, "a number of milliseconds") ?? 0,
+    fault: value["fault"] === undefined ? undefined : fault(value["fault"], `${at}.fault`),
+    times: optional(value, "times", at, isCount, "a whole number above 0") ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function pattern(rule: Record<string, unknown>, at: string): RegExp | string | undefined {
+  const contains = optional(rule, "contains", at, isString, "a text");
+  const source = optional(rule, "matches", at, isString, "a regular expression");
+  if (source === undefined) return contains;
+  try {
+    return new RegExp(source, "su");
+  } catch (error) {
+    throw new ScriptError(`${at}.matches: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function chunkSizes(value: unknown, at: string): readonly number[] {
+  if (value === undefined) return [];
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  if (list.length === 0 || !list.every(isCount))
+    throw new ScriptError(`${at}: must be a whole number above 0, or a list of them`);
+  return list as number[];
+}
+
+function fault(value: unknown, at: string): ScriptFault {
+  if (typeof value === "string") return fault({ kind: value }, at);
+  if (!isRecord(value)) throw new ScriptError(`${at}: must be a name or a mapping`);
+  onlyKeys(value, FAULT_KEYS, at);
+  const { kind } = value;
+  const afterTokens = optional(value, "after_tokens", at, isNatural, "a whole number") ?? 0;
+  switch (kind) {
+    case "hang":
+    case "no-complete":
+      return { kind };
+    case "disconnect":
+      return { kind, afterTokens };
+    case "exit":
+      return { kind, afterTokens, code: optional(value, "code", at, isNatural, "an exit code") ?? 1 };
+    case "reset":
+      return { kind, afterTokens, code: named(value, at, ErrorCode, "INTERNAL_ERROR") };
+    case "goaway":
+      return { kind, afterTokens, code: named(value, at, ErrorCode, "NO_ERROR") };
+    case "status": {
+      const code = named(value, at, GrpcStatus, "INTERNAL");
+      return { kind, afterTokens, code, message: optional(value, "message", at, isString, "a text") ?? "" };
+    }
+    default:
+      throw new ScriptError(
+        `${at}.kind: must be hang, exit, disconnect, reset, goaway, status or no-complete, not ${JSON.stringify(kind)}`,
+      );
+  }
+}
+
+/** `code` as a number or as a name of the table. */
+function named(
+  value: Record<string, unknown>,
+  at: string,
+  table: Readonly<Record<string, number>>,
+  otherwise: string,
+): number {
+  const code = value["code"] ?? otherwise;
+  if (isNatural(code)) return code;
+  const known = typeof code === "string" ? table[code] : undefined;
+  if (known === undefined)
+    throw new ScriptError(`${at}.code: must be a number or one of ${Object.keys(table).join(", ")}`);
+  return known;
+}
+
+function optional<T>(
+  value: Record<string, unknown>,
+  key: string,
+  at: string,
+  is: (value: unknown) => value is T,
+  what: string,
+): T | undefined {
+  const member = value[key];
+  if (member === undefined) return undefined;
+  if (!is(member)) throw new ScriptError(`${at}.${key}: must be ${what}`);
+  return member;
+}
+
+function onlyKeys(value: Record<string, unknown>, known: readonly string[], at: string): void {
+  for (const key of Object.keys(value))
+    if (!known.includes(key)) throw new ScriptError(`${at}.${key}: is not known; keys are ${known.join(", ")}`);
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isString = (value: unknown): value is string => typeof value === "string";
+const isNatural = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
+const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) > 0;
+const isDuration = (value: unknown): value is number => typeof value === "number" && value >= 0;
+const isIdList = (value: unknown): value is number[] => Array.isArray(value) && value.every(isNatural);
+const isNumberList = (value: unknown): value is number[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "number");

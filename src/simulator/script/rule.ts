@@ -1,0 +1,43 @@
+/** What goes wrong with a scripted answer. `afterTokens` counts tokens sent over all choices. */
+export type ScriptFault =
+  /** Never answers; the request stays open until the client gives up. */
+  | { readonly kind: "hang" }
+  /** The process exits (or the function given instead is called). */
+  | { readonly kind: "exit"; readonly afterTokens: number; readonly code: number }
+  /** The connection is cut, with all its calls. */
+  | { readonly kind: "disconnect"; readonly afterTokens: number }
+  /** RST_STREAM with an HTTP/2 error code. */
+  | { readonly kind: "reset"; readonly afterTokens: number; readonly code: number }
+  /** GOAWAY on the connection; the answer itself goes on unless the code is not 0. */
+  | { readonly kind: "goaway"; readonly afterTokens: number; readonly code: number }
+  /** Ends with a gRPC status; after 0 tokens it comes before the first message. */
+  | { readonly kind: "status"; readonly afterTokens: number; readonly code: number; readonly message: string }
+  /** All tokens, then OK without the final message. */
+  | { readonly kind: "no-complete" };
+
+/** One rule of a script: the first whose pattern is found in the decoded prompt applies. */
+export interface ScriptRule {
+  /** Absent: any prompt. */
+  readonly pattern: RegExp | string | undefined;
+  readonly text: string | undefined;
+  readonly tokenIds: readonly number[] | undefined;
+  /** Tokens per message, in order; the last one goes on. */
+  readonly chunkSizes: readonly number[];
+  /** Finish reason on the wire instead of the one that follows; then no EOS is added. */
+  readonly finishReason: string | undefined;
+  /** Logprobs of the tokens, in order; those beyond are made up. */
+  readonly logprobs: readonly number[] | undefined;
+  /** Wait before the request reaches the engine, in real milliseconds. */
+  readonly delayMs: number;
+  /** Least time between two tokens, in milliseconds; 0 = the engine's own pace. */
+  readonly tokenIntervalMs: number;
+  readonly fault: ScriptFault | undefined;
+  /** Applies that many times, then is passed over. */
+  readonly times: number;
+}
+
+/** Whether a rule's pattern is found in the prompt's text. */
+export function matches(rule: ScriptRule, promptText: string): boolean {
+  if (rule.pattern === undefined) return true;
+  return typeof rule.pattern === "string" ? promptText.includes(rule.pattern) : rule.pattern.test(promptText);
+}
