@@ -29,8 +29,8 @@ const STATUS_OF_RESET: Readonly<Record<number, number>> = {
 const JOIN_BELOW = 64 * 1024;
 
 /**
- * Calls that got messages since the last flush. Bun gives every DATA frame as an event of its own; all frames of one read of the
- * socket come before the next microtask, so one microtask after them serves all calls.
+ * Calls that got messages since the last flush. Bun gives every DATA frame as an event of its own and runs microtasks between
+ * them; an immediate comes after all frames of one read of the socket, and one serves all calls.
  */
 let touched: FramingCall[] = [];
 let spare: FramingCall[] = [];
@@ -187,7 +187,7 @@ export class FramingCall implements StreamCall {
     if (problem !== undefined) this.fail(problem);
     else if (!this.touched && this.setup.handler.onIdle !== undefined) {
       this.touched = true;
-      if (touched.push(this) === 1) queueMicrotask(flushTouched);
+      if (touched.push(this) === 1) setImmediate(flushTouched);
     }
   }
 

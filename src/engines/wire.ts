@@ -200,8 +200,11 @@ export class WireReader {
   /** Steps over a field that is not known. */
   skip(wireType: number): void {
     if (wireType === WireType.VARINT) this.varint();
-    else if (wireType === WireType.BYTES) this.at += this.lengthPrefix();
-    else if (wireType === WireType.FIXED32) this.at += 4;
+    else if (wireType === WireType.BYTES) {
+      // Not `this.at += this.lengthPrefix()`: that takes the place before the prefix was read.
+      const length = this.lengthPrefix();
+      this.at += length;
+    } else if (wireType === WireType.FIXED32) this.at += 4;
     else if (wireType === WireType.FIXED64) this.at += 8;
     else throw new WireError(`unknown wire type ${wireType}`);
     if (this.at > this.end) throw new WireError("message cut off");

@@ -56,11 +56,14 @@ server.addService(
     async Stream(call) {
       const { count, delayMs, size } = { delayMs: 0, size: 4, ...JSON.parse(call.request) };
       let gone = false;
+      let wake = () => {};
+      call.on("drain", () => wake());
       seen.started++;
       seen.active++;
       call.on("cancelled", () => {
         gone = true;
         seen.cancelled++;
+        wake();
       });
       for (let i = 0; i < count && !gone; i++) {
         const message = Buffer.alloc(size, 1);
@@ -68,8 +71,7 @@ server.addService(
         seen.sent++;
         if (!call.write(message))
           await new Promise((resolve) => {
-            call.once("drain", resolve);
-            call.once("cancelled", resolve);
+            wake = resolve;
           });
         if (delayMs > 0) await sleep(delayMs);
       }
