@@ -98,7 +98,15 @@ export function writeImage(cacheDir: string, key: Buffer, memory: WebAssembly.Me
     renameSync(temporary, path);
     return true;
   } catch {
-    rmSync(temporary, { force: true });
+    removeIfThere(temporary);
     return false;
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // what could not be made need not be removed
   }
 }

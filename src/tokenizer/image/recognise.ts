@@ -32,6 +32,9 @@ const DEEPSEEK = [
   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 ];
 
+/** Models that the general library encodes as the Rust library does; it takes unknown ones for something else. */
+const GENERAL_MODELS: readonly (string | undefined)[] = [undefined, "BPE", "WordPiece"];
+
 /** Patterns of the pre-tokenizer's splits, by family. */
 const SPLITS: readonly { patterns: readonly string[]; family: FamilyName; maxDigits: number }[] = [
   { patterns: [cl100k("\\p{N}{1,3}")], family: "cl100k", maxDigits: 3 },
@@ -45,7 +48,7 @@ export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
   const { model } = json;
   const added = addedTokenProblem(json);
   if (added) return { unsupported: added, refuse: true };
-  if (model.type === "Unigram") return { unsupported: "a Unigram model", refuse: true };
+  if (!GENERAL_MODELS.includes(model.type)) return { unsupported: `a ${model.type} model`, refuse: true };
   if (mentions(json.normalizer, "Precompiled")) return { unsupported: "a Precompiled normalizer", refuse: true };
   if (model.type !== undefined && model.type !== "BPE") return { unsupported: `model type ${model.type}` };
   if (!isObject(model.vocab) || !Array.isArray(model.merges))

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "bun:test";
+import { warmUp } from "../../../src/tokenizer/warm-up.ts";
+import { smallTokenizer } from "./fixtures.ts";
+
+describe("encoding", async () => {
+  const tokenizer = await smallTokenizer("cl100k_nfc");
+  const text = (ids: Uint32Array): string => {
+    const decoder = tokenizer.decoder({ skipSpecialTokens: false });
+    return [...ids].map((id) => decoder.push(id)).join("") + decoder.end();
+  };
+
+  test("gives arrays of the caller's own", () => {
+    const first = tokenizer.encode("one two three");
+    const copy = [...first];
+    tokenizer.encode("something else");
+    expect([...first]).toEqual(copy);
+    expect(first.buffer).toBeInstanceOf(ArrayBuffer);
+    expect(tokenizer.encode("")).toEqual(new Uint32Array(0));
+  });
+  test("takes lone surrogates as U+FFFD", () => {
+    for (const s of ["a\ud800b", "\udc00", "x\udfff\ud800", "中\ud83d文"]) {
+      expect(tokenizer.encode(s)).toEqual(tokenizer.encode(s.toWellFormed()));
+    }
+  });
+  test("normalizes between added tokens only", () => {
+    // U+0338 would join the ">" before it and destroy the token
+    expect(text(tokenizer.encode("<think>\u0338e\u0301</think>"))).toBe("<think>\u0338é</think>");
+    expect(tokenizer.encode("<think>\u0338")[0]).toBe(tokenizer.tokenId("<think>") as number);
+  });
+  test("takes long and hostile texts in linear time", () => {
+    for (const unit of ["a", "中", "-", " ", "=\n", "\u0301", "é"]) {
+      const long = unit.repeat(200_000);
+      expect(text(tokenizer.encode(long)).length).toBe(long.normalize("NFC").length);
+    }
+  }, 20_000);
+  test("warms up for about the time asked", () => {
+    const start = performance.now();
+    warmUp(tokenizer, 30);
+    expect(performance.now() - start).toBeGreaterThanOrEqual(30);
+    expect(text(tokenizer.encode("still exact"))).toBe("still exact");
+  });
+});
