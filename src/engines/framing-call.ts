@@ -133,7 +133,12 @@ export class FramingCall implements StreamCall {
     stream.on("end", () => {
       if (this.trailers !== undefined) this.endWithStatus(this.trailers);
     });
-    stream.on("close", () => this.onClose(stream, connectionLost));
+    stream.on("close", () => {
+      if (this.ended) return;
+      if (this.trailers?.["grpc-status"] !== undefined) this.endWithStatus(this.trailers);
+      // When the connection dies, Bun closes the streams before the session: the reason is known a moment later.
+      else setImmediate(() => this.onLost(stream, connectionLost()));
+    });
     if (this.paused) stream.pause();
     const prefix = Buffer.allocUnsafe(5);
     prefix[0] = 0;
@@ -202,11 +207,10 @@ export class FramingCall implements StreamCall {
     }
   }
 
-  private onClose(stream: ClientHttp2Stream, connectionLost: () => string | undefined): void {
+  /** The stream closed without a status. */
+  private onLost(stream: ClientHttp2Stream, lost: string | undefined): void {
     if (this.ended) return;
-    const lost = connectionLost();
-    if (this.trailers?.["grpc-status"] !== undefined) this.endWithStatus(this.trailers);
-    else if (this.httpStatus !== 0 && this.httpStatus !== 200)
+    if (this.httpStatus !== 0 && this.httpStatus !== 200)
       this.finish(
         new GrpcError(
           STATUS_OF_HTTP[this.httpStatus] ?? GrpcStatus.UNKNOWN,

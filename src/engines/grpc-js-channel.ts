@@ -1,4 +1,7 @@
-/** The engine channel on @grpc/grpc-js: a second implementation to compare with and to fall back to. */
+/**
+ * The engine channel on @grpc/grpc-js: a second implementation to compare with and to fall back to. Unlike our framing it does not
+ * notice a message that is cut off or compressed when the status after it is OK.
+ */
 import {
   type ClientReadableStream,
   type CallOptions as GrpcCallOptions,

@@ -1,4 +1,4 @@
-/** Starts `grpc-server.mjs` in a process of its own: under Node where there is one, so that two HTTP/2 implementations meet. */
+/** Starts the test servers in processes of their own: under Node where there is one, so that two HTTP/2 implementations meet. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
@@ -17,11 +17,21 @@ export interface TestServerOptions {
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string };
 }
 
-const script = new URL("./grpc-server.mjs", import.meta.url).pathname;
+const scriptPath = (name: string): string => new URL(`./${name}`, import.meta.url).pathname;
 
-export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+/** A gRPC server on grpc-js. */
+export function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  return start("grpc-server.mjs", options);
+}
+
+/** An HTTP/2 server that breaks gRPC in known ways. */
+export function startRawServer(): Promise<TestServer> {
+  return start("raw-http2-server.mjs", {});
+}
+
+async function start(script: string, options: TestServerOptions): Promise<TestServer> {
   const program = Bun.which("node") ?? process.execPath;
-  const child = spawn(program, [script, JSON.stringify(options)], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program, [scriptPath(script), JSON.stringify(options)], { stdio: ["pipe", "pipe", "inherit"] });
   const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const port = await new Promise<number>((resolve, reject) => {
     createInterface({ input: child.stdout }).on("line", (line) => {

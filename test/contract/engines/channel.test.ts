@@ -1,9 +1,11 @@
 /** What every channel must do, against a gRPC server in another process. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Channel } from "../../../src/engines/channel.ts";
 import { GrpcStatus } from "../../../src/engines/grpc-error.ts";
 import { startTestServer, type TestServer } from "../../support/grpc-server.ts";
 import { CHANNELS, failure, json, NOTHING, OPTIONS, read, sleep, stats, text, until } from "./channels.ts";
+
+setDefaultTimeout(20_000);
 
 let server: TestServer;
 beforeAll(async () => {
