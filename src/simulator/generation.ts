@@ -177,7 +177,8 @@ export class Generation {
         if (this.tokens === fault.afterTokens) connection.goAway(fault.code);
         if (fault.code === 0) return false;
         this.end("faulted");
-        this.call.cancelled();
+        connection.end();
+        connection.lost();
         return true;
       case "status":
         this.end("faulted", fault.message);

@@ -249,7 +249,7 @@ export class Connection {
     const call = this.calls.get(id);
     if (!call) return;
     let body = payload;
-    if (flags & Flag.PADDED) body = payload.subarray(1, payload.length - payload[0]!);
+    if (flags & Flag.PADDED) body = unpadded(payload);
     if (payload.length > 0 && !(flags & Flag.END_STREAM)) this.windowUpdate(id, payload.length);
     append(call, body);
     if (flags & Flag.END_STREAM) call.halfClosed = true;
@@ -258,7 +258,7 @@ export class Connection {
 
   private headersFrame(flags: number, id: number, payload: Uint8Array): void {
     let block = payload;
-    if (flags & Flag.PADDED) block = block.subarray(1, block.length - block[0]!);
+    if (flags & Flag.PADDED) block = unpadded(block);
     if (flags & Flag.PRIORITY) block = block.subarray(5);
     if (id % 2 === 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "even stream id");
     this.headerStream = id;
@@ -361,6 +361,12 @@ export class Connection {
     this.transport.end();
     this.lost();
   }
+}
+
+function unpadded(payload: Uint8Array): Uint8Array {
+  const end = payload.length - (payload[0] ?? payload.length);
+  if (end < 1) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "padding longer than the frame");
+  return payload.subarray(1, end);
 }
 
 function append(call: ServerCall, bytes: Uint8Array): void {

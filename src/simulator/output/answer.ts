@@ -36,9 +36,9 @@ export function createAnswerer(
     return { ids: Uint32Array.from(ids), short };
   });
   return (promptTokens, cachedTokens, variant) => {
-    const intro = tokenizer.encode(
-      `I am a simulated engine. Your prompt had ${promptTokens} tokens, ${cachedTokens} of them cached.`,
-    );
+    // Samples of one request differ from their first word on, as sampled ones do.
+    const who = variant === 0 ? "I am a simulated engine" : `Sample ${variant} of a simulated engine`;
+    const intro = tokenizer.encode(`${who}. Your prompt had ${promptTokens} tokens, ${cachedTokens} of them cached.`);
     const { ids, short } = rotations[variant % rotations.length]!;
     return {
       natural: naturalTokens ?? intro.length + short,

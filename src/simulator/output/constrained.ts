@@ -1,4 +1,5 @@
 import type { RequestedConstraint } from "../sampling.ts";
+import { regexText } from "./regex-text.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -6,8 +7,8 @@ type Schema = Readonly<Record<string, unknown>>;
 const MAX_DEPTH = 8;
 
 /**
- * A text that a constraint allows, or undefined for kinds that the simulator does not understand (regular expressions and
- * grammars): then the answer is the usual one.
+ * A text that a constraint allows, or undefined for those that the simulator does not understand (grammars, and uncommon
+ * regular expressions): then the answer is the usual one.
  */
 export function constrainedText(constraint: RequestedConstraint, variant: number): string | undefined {
   switch (constraint.kind) {
@@ -19,6 +20,8 @@ export function constrainedText(constraint: RequestedConstraint, variant: number
       const schema: unknown = JSON.parse(constraint.value);
       return JSON.stringify(instance(schema, schema, 0));
     }
+    case "regex":
+      return regexText(constraint.value);
     case "structural_tag":
       return tagText(JSON.parse(constraint.value));
     default:
