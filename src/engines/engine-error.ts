@@ -27,7 +27,7 @@ const FALLBACK_TEXT: Readonly<Record<EngineErrorKind, string>> = {
 
 const ADDRESSES = [
   /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)]+/gi, // any URL
-  /\[[0-9a-f:.]*:[0-9a-f:.%a-z0-9]*\](:\d+)?/gi, // [IPv6]:port
+  /\[[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*(%[a-z0-9]+)?\](:\d+)?/gi, // [IPv6]:port
   /\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, // IPv4, with or without port
   /\b(localhost|[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*):\d{2,5}\b/gi, // host.name:port
 ];
