@@ -26,9 +26,9 @@ export interface PlanInput {
 export function planOutput(input: PlanInput): OutputPlan {
   const { content, sampling, limit, finishReason } = input;
   const eos = input.eosTokenIds[0];
-  const endless = sampling.ignoreEos || eos === undefined;
-  const natural = Math.max(content.natural, sampling.minTokens);
   const forced = forcedToken(sampling);
+  const endless = sampling.ignoreEos || eos === undefined || forced !== undefined;
+  const natural = Math.max(content.natural, sampling.minTokens);
   const plain = (position: number): number =>
     !endless && finishReason === undefined && position >= natural ? eos : content.idAt(position);
   const stopIds = new Set(sampling.stopTokenIds);
