@@ -20,12 +20,13 @@ export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): 
   if (known.family === "gemma") throw new TokenizerError("not a byte-level tokenizer");
   const v = byteLevelVocabulary(json);
   const trie = addedTrie(json.added_tokens.map((t) => ({ id: t.id, content: t.content, special: t.special === true })));
-  const classes = classTable(known.family);
+  const classes = classTable(known.family, known.marks);
   const { index, pages } = classPages(classes, known.nfc);
 
   const layout = new ImageLayout();
   layout.set("family", Family[known.family]);
   layout.set("maxDigits", known.maxDigits);
+  layout.set("contractions", known.contractions ? 1 : 0);
   layout.set("nfc", known.nfc ? 1 : 0);
   layout.place("classBits", 256);
   layout.place("classIndex", index.byteLength);

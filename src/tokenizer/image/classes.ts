@@ -46,11 +46,11 @@ function rawClasses(): Uint8Array {
   return table;
 }
 
-/** Class byte by code point for the scanners of a family. */
-export function classTable(family: Exclude<FamilyName, "gemma">): Uint8Array {
+/** Class byte by code point for the scanners of a family; `marks`: combining marks are letters. */
+export function classTable(family: Exclude<FamilyName, "gemma">, marks: boolean): Uint8Array {
   const table = rawClasses();
   const convert = family === "deepseek" ? deepseekClass : wordClass;
-  for (let c = 0; c < CODE_POINTS; c++) table[c] = convert(table[c]!, c);
+  for (let c = 0; c < CODE_POINTS; c++) table[c] = convert(marks && table[c]! & 8 ? table[c]! | 1 : table[c]!, c);
   return table;
 }
 

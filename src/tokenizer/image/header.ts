@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 2;
+export const IMAGE_VERSION = 3;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -53,6 +53,7 @@ export const Word = {
   splits: 40,
   asciiJoins: 42,
   flags: 43,
+  contractions: 44,
 } as const;
 export type WordName = keyof typeof Word;
 

@@ -6,6 +6,10 @@ export interface KnownConfiguration {
   readonly family: FamilyName;
   /** Digits per piece at most. */
   readonly maxDigits: number;
+  /** Are 's, 't, 're and the like cut off words, or kept with them? */
+  readonly contractions: boolean;
+  /** Do combining marks count as letters? */
+  readonly marks: boolean;
   readonly nfc: boolean;
 }
 
@@ -16,32 +20,49 @@ export interface NotKnown {
   readonly refuse?: boolean;
 }
 
-const cl100k = (digits: string): string =>
-  `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
+const CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+const SPACES = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+const cl100k = (letter: string, digits: string, other: string): string =>
+  `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?${letter}+|${digits}| ?${other}+[\\r\\n]*|${SPACES}`;
 const UPPER = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]";
 const LOWER = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]";
-const SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
-const O200K = [
-  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${SUFFIX}`,
-  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${SUFFIX}`,
-  "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-].join("|");
+const o200k = (suffix: string, digits: string): string =>
+  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${suffix}|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${suffix}|` +
+  `${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${SPACES}`;
 const DEEPSEEK = [
   "\\p{N}{1,3}",
   "[一-龥\u3040-ゟ゠-ヿ]+",
   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 ];
 
+interface KnownSplit extends Omit<KnownConfiguration, "nfc"> {
+  /** Patterns of the pre-tokenizer's splits, in a row. */
+  readonly patterns: readonly string[];
+}
+const split = (patterns: readonly string[], family: FamilyName, maxDigits: number): KnownSplit => ({
+  patterns,
+  family,
+  maxDigits,
+  contractions: family !== "deepseek",
+  marks: false,
+});
+const SPLITS: readonly KnownSplit[] = [
+  // Llama 3, GLM 4, cl100k
+  split([cl100k("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")], "cl100k", 3),
+  // Qwen 2 to 3
+  split([cl100k("\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]")], "cl100k", 1),
+  // Qwen 3.5
+  { ...split([cl100k("[\\p{L}\\p{M}]", "\\p{N}", "[^\\s\\p{L}\\p{M}\\p{N}]")], "cl100k", 1), marks: true },
+  // gpt-oss, gpt-4o
+  split([o200k(`${CONTRACTION}?`, "\\p{N}{1,3}")], "o200k", 3),
+  // Mistral's Tekken
+  { ...split([o200k("", "\\p{N}")], "o200k", 1), contractions: false },
+  // DeepSeek V3
+  split(DEEPSEEK, "deepseek", 3),
+];
+
 /** Models that the general library encodes as the Rust library does; it takes unknown ones for something else. */
 const GENERAL_MODELS: readonly (string | undefined)[] = [undefined, "BPE", "WordPiece"];
-
-/** Patterns of the pre-tokenizer's splits, by family. */
-const SPLITS: readonly { patterns: readonly string[]; family: FamilyName; maxDigits: number }[] = [
-  { patterns: [cl100k("\\p{N}{1,3}")], family: "cl100k", maxDigits: 3 },
-  { patterns: [cl100k("\\p{N}")], family: "cl100k", maxDigits: 1 },
-  { patterns: [O200K], family: "o200k", maxDigits: 3 },
-  { patterns: DEEPSEEK, family: "deepseek", maxDigits: 3 },
-];
 
 /** Finds the kernel family of a tokenizer by comparing whole parts, or says what stands against it. */
 export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
@@ -60,7 +81,7 @@ export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
     const flag = token.lstrip ? "lstrip" : token.rstrip ? "rstrip" : undefined;
     if (flag) return { unsupported: `${flag} of the added token ${JSON.stringify(token.content)}` };
   }
-  return isGemma(json) ? { family: "gemma", maxDigits: 0, nfc: false } : byteLevel(json);
+  return isGemma(json) ? GEMMA : byteLevel(json);
 }
 
 function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
@@ -82,7 +103,8 @@ function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
   if (!known) return { unsupported: "this pre_tokenizer pattern" };
   const nfc = isObject(json.normalizer) && json.normalizer["type"] === "NFC";
   if (hasNormalizer(json) && !(nfc && known.family === "cl100k")) return { unsupported: "this normalizer" };
-  return { family: known.family, maxDigits: known.maxDigits, nfc };
+  const { family, maxDigits, contractions, marks } = known;
+  return { family, maxDigits, contractions, marks, nfc };
 }
 
 /** The regular expression of a Split that keeps every piece, else undefined. The patterns leave no text between matches. */
@@ -100,6 +122,7 @@ function hasNormalizer({ normalizer }: TokenizerJson): boolean {
   return !(Array.isArray(steps) && steps.length === 0);
 }
 
+const GEMMA: KnownConfiguration = { family: "gemma", maxDigits: 0, contractions: false, marks: false, nfc: false };
 const GEMMA_NORMALIZER = { type: "Replace", pattern: { String: " " }, content: "▁" };
 const GEMMA_SPLIT = { type: "Split", pattern: { String: " " }, behavior: "MergedWithPrevious", invert: false };
 const GEMMA_DECODER = {

@@ -36,6 +36,7 @@ const SPECIAL: i32 = 1 << 30; // flag of ids in addedIds
 
 let family: i32 = 0;
 let maxDigits: i32 = 3;
+let contractions: bool = true; // does 's belong to the word or stand alone? Without, an apostrophe is punctuation
 let classBits: usize = 0; // class by ASCII byte
 let classIndex: usize = 0; // u16 page by code point >> 8
 let classPages: usize = 0;
@@ -86,6 +87,7 @@ let foundEnd: usize = 0;
 export function init(header: usize, cache: usize, wordBits: i32, longBits: i32): void {
   family = load<i32>(header, 8);
   maxDigits = load<i32>(header, 12);
+  contractions = load<u32>(header, 176) != 0;
   classBits = header + load<u32>(header, 16);
   classIndex = header + load<u32>(header, 20);
   classPages = header + load<u32>(header, 24);
@@ -330,7 +332,7 @@ function pieceO200k(p: usize, n: usize): usize {
     if (!e && c & (UP | LO)) e = word1(p);
     if (!e && prefix) e = word2(q);
     if (!e) e = word2(p);
-    if (e) return load<u8>(e) == 39 ? e + contraction(e) : e;
+    if (e) return contractions && load<u8>(e) == 39 ? e + contraction(e) : e;
   }
   if (c & OT || (b == 32 && d & OT)) {
     q = run(q, OT);
@@ -438,7 +440,7 @@ function starts(p: usize): u64 {
   const E = bits(v128.or(eq(a, 10), eq(a, 13)), v128.or(eq(b, 10), eq(b, 13)), v128.or(eq(c, 10), eq(c, 13)), v128.or(eq(d, 10), eq(d, 13))) & valid;
   const SP = bits(eq(a, 32), eq(b, 32), eq(c, 32), eq(d, 32)) & valid;
   const W = SP | (bits(eq(a, 9), eq(b, 9), eq(c, 9), eq(d, 9)) & valid);
-  const Q = family == DEEPSEEK ? 0 : bits(eq(a, 39), eq(b, 39), eq(c, 39), eq(d, 39)) & valid;
+  const Q = !contractions ? 0 : bits(eq(a, 39), eq(b, 39), eq(c, 39), eq(d, 39)) & valid;
   const O = valid & ~(L | N | E | W);
 
   // [\r\n]* (o200k: [\r\n/]*) after a punctuation run belongs to it

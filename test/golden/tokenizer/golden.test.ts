@@ -27,6 +27,8 @@ const TOKENIZERS: { name: string; kind: Tokenizer["kind"]; json: Uint8Array; byt
   { name: "cl100k", kind: "kernel", json: small("cl100k") },
   { name: "cl100k_nfc", kind: "kernel", json: small("cl100k_nfc") },
   { name: "o200k", kind: "kernel", json: small("o200k") },
+  { name: "marks", kind: "kernel", json: small("marks") },
+  { name: "tekken", kind: "kernel", json: small("tekken") },
   { name: "deepseek", kind: "kernel", json: small("deepseek") },
   { name: "gemma", kind: "kernel", json: small("gemma"), byteFallback: true },
   { name: "prepend", kind: "huggingface", json: small("prepend"), byteFallback: true, batches: 1 },

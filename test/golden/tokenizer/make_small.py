@@ -2,6 +2,8 @@
 
 Run:  pip install tokenizers==0.23.3
       python make_small.py FOLDER_OF_TYPESCRIPT_5_9_3     (the npm package; its messages train the vocabularies)
+
+With a limited alphabet the trainer breaks ties at random: gemma, prepend and wordpiece come out a little different each time.
 """
 import json
 import os
@@ -20,6 +22,8 @@ O200K = "|".join(
         r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ]
 )
+MARKS = CL100K.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]") % r"\p{N}"
+TEKKEN = O200K.replace(SUFFIX, "").replace("{1,3}", "")
 DEEPSEEK = [
     r"\p{N}{1,3}",
     "[一-龥\u3040-ゟ゠-ヿ]+",
@@ -128,6 +132,8 @@ if __name__ == "__main__":
     byte_level(text, "cl100k", [CL100K % r"\p{N}{1,3}"], edit=ignore_merges)
     byte_level(text, "cl100k_nfc", [CL100K % r"\p{N}"], normalizer=normalizers.NFC(), behavior="removed")
     byte_level(text, "o200k", [O200K], edit=ignore_merges)
+    byte_level(text, "marks", [MARKS], normalizer=normalizers.NFC())
+    byte_level(text, "tekken", [TEKKEN], edit=ignore_merges)
     plain = [AddedToken("normal", normalized=True), AddedToken("Parameter", normalized=True)]
     byte_level(text, "deepseek", DEEPSEEK, normalizer=normalizers.Sequence([]), more=plain)
     gemma(text)
