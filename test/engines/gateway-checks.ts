@@ -1,0 +1,93 @@
+/** What can't be compared with the peer: clients that leave, seen from the engine. */
+import { join } from "node:path";
+import { askAndHangUp, askAndLeave, type ChatBody } from "./answer.ts";
+import type { CaseResult } from "./results.ts";
+import { enginesFolder } from "./servers.ts";
+
+/** A client that left must have freed the engine within this time. */
+const FREED_WITHIN_MS = 500;
+
+interface LoadRecord {
+  /** Unix time in seconds. */
+  readonly t: number;
+  readonly running: number;
+}
+
+const long: ChatBody = {
+  model: "tiny",
+  messages: [{ role: "user", content: "Hello" }],
+  temperature: 0,
+  max_tokens: 3500,
+  ignore_eos: true,
+};
+
+async function watched(
+  engineUrl: string,
+  work: () => Promise<void>,
+): Promise<{ records: LoadRecord[]; leftAt: number }> {
+  const watcher = Bun.spawn(
+    [
+      join(enginesFolder, "vllm", "bin", "python"),
+      join(import.meta.dir, "watch_loads.py"),
+      engineUrl.replace("grpc://", ""),
+    ],
+    { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+  );
+  const records: LoadRecord[] = [];
+  let first!: () => void;
+  const started = new Promise<void>((resolve) => {
+    first = resolve;
+  });
+  const reading = (async () => {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const bytes of watcher.stdout as unknown as AsyncIterable<Uint8Array>) {
+      rest += decoder.decode(bytes, { stream: true });
+      const lines = rest.split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) records.push(JSON.parse(line) as LoadRecord);
+      if (records.length > 0) first();
+    }
+  })();
+  await started;
+  await work();
+  const leftAt = Date.now() / 1000;
+  await Bun.sleep(FREED_WITHIN_MS + 700);
+  watcher.stdin.end();
+  await watcher.exited;
+  await reading;
+  return { records, leftAt };
+}
+
+async function freed(
+  name: string,
+  engineUrl: string,
+  requests: number,
+  work: () => Promise<void>,
+): Promise<CaseResult> {
+  const { records, leftAt } = await watched(engineUrl, work);
+  const faults: string[] = [];
+  const most = Math.max(...records.map((r) => r.running));
+  if (most < requests) faults.push(`the engine was seen running ${most} requests, expected ${requests}`);
+  const late = records.filter((r) => r.t > leftAt + FREED_WITHIN_MS / 1000 && r.running > 0);
+  if (late.length > 0)
+    faults.push(
+      `${late[0]?.running} requests ran ${Math.round((late[0]!.t - leftAt) * 1000)} ms after the client left`,
+    );
+  return { name, faults, note: undefined };
+}
+
+/** Clients that go away in the middle of an answer. */
+export async function gatewayChecks(gatewayUrl: string, engineUrl: string): Promise<CaseResult[]> {
+  const sampled = { ...long, temperature: 1, n: 3 };
+  return [
+    await freed("client leaves a stream", engineUrl, 1, () => askAndLeave(gatewayUrl, long, 20)),
+    await freed("client leaves while waiting for the whole answer", engineUrl, 1, () =>
+      askAndHangUp(gatewayUrl, long, 1000),
+    ),
+    await freed("client leaves a stream of three choices", engineUrl, 1, () => askAndLeave(gatewayUrl, sampled, 60)),
+    await freed("four clients leave at once", engineUrl, 4, async () => {
+      await Promise.all(Array.from({ length: 4 }, () => askAndLeave(gatewayUrl, long, 40)));
+    }),
+  ];
+}
