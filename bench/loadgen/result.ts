@@ -58,6 +58,10 @@ export class Tally {
   readonly gaps: number[] = [];
   readonly sendDelay: number[] = [];
 
+  get errors(): number {
+    return Object.values(this.errorKinds).reduce((sum, n) => sum + n, 0);
+  }
+
   error(kind: string, detail: string): void {
     this.errorKinds[kind] = (this.errorKinds[kind] ?? 0) + 1;
     this.firstError ??= `${kind}: ${detail}`;
@@ -85,7 +89,6 @@ export interface Usage {
 export function loadResult(tally: Tally, usage: Usage): LoadResult {
   const { wallMs, watched } = usage;
   const seconds = wallMs / 1000;
-  const errors = Object.values(tally.errorKinds).reduce((sum, n) => sum + n, 0);
   const tokens = Math.max(1, tally.outputTokens);
   const replies = Math.max(1, tally.done);
   const ttft = percentiles(tally.ttft);
@@ -98,7 +101,7 @@ export function loadResult(tally: Tally, usage: Usage): LoadResult {
     wall_s: seconds,
     requests: usage.requests,
     done: tally.done,
-    errors,
+    errors: tally.errors,
     error_kinds: tally.errorKinds,
     ...(tally.firstError !== undefined && { first_error: tally.firstError }),
     output_tokens: tally.outputTokens,
