@@ -36,6 +36,8 @@ export interface SimulatorHooks {
   readonly onReady?: (simulator: Simulator) => void;
   /** Ends the process for a scripted `exit`; `process.exit` unless given. */
   readonly exit?: (code: number) => void;
+  /** Folder for built tokenizer tables; without it they are built at every start. */
+  readonly tokenizerCacheDir?: string;
 }
 
 /** Requests kept for `/requests`. */
@@ -52,7 +54,7 @@ const DIALECTS: Readonly<Record<SimulatorOptions["dialect"], Dialect>> = { vllm 
 export async function startSimulator(options: SimulatorOptions, hooks: SimulatorHooks = {}): Promise<Simulator> {
   const rules = options.script === undefined ? [] : await readScript(options.script);
   const echoOnly = options.output === "echo" && rules.length === 0;
-  const model = await loadModel(options, !echoOnly);
+  const model = await loadModel(options, !echoOnly, hooks.tokenizerCacheDir);
   const answer = model.tokenizer ? createAnswerer(model.tokenizer, options.outputTokens) : undefined;
   const core = new EngineCore({
     ...defaultCoreOptions,
@@ -143,10 +145,15 @@ async function readScript(path: string): Promise<ScriptRule[]> {
   }
 }
 
-async function loadModel(options: SimulatorOptions, withTokenizer: boolean): Promise<SimulatedModel> {
+async function loadModel(
+  options: SimulatorOptions,
+  withTokenizer: boolean,
+  cacheDir: string | undefined,
+): Promise<SimulatedModel> {
   const { modelPath } = options;
   const files = modelPath === undefined ? await demoModelFiles() : await readModelFolder(modelPath);
-  const tokenizer = withTokenizer ? openTokenizer(await loadTokenizer(files)) : undefined;
+  const handle = withTokenizer ? await loadTokenizer(files, cacheDir === undefined ? {} : { cacheDir }) : undefined;
+  const tokenizer = handle ? openTokenizer(handle) : undefined;
   return describeModel(files, {
     path: modelPath ?? DEMO_MODEL,
     servedName: options.servedModelName,

@@ -43,12 +43,15 @@ const BUNDLE_NAMES = new Set([
 ]);
 const SAMPLING_DEFAULTS = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty"];
 
+function inBundle(name: string): boolean {
+  return BUNDLE_NAMES.has(name) || /\.(tiktoken|jinja|model)$/.test(name);
+}
+
 /** Reads the files of a model folder that belong into a tokenizer bundle. */
 export async function readModelFolder(folder: string): Promise<Map<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>();
   for (const name of (await readdir(folder)).sort())
-    if (BUNDLE_NAMES.has(name) || /\.(tiktoken|jinja|model)$/.test(name))
-      files.set(name, await Bun.file(join(folder, name)).bytes());
+    if (inBundle(name)) files.set(name, await Bun.file(join(folder, name)).bytes());
   return files;
 }
 
@@ -79,7 +82,7 @@ export function describeModel(files: ReadonlyMap<string, Uint8Array>, settings: 
   return {
     path: settings.path,
     servedName: settings.servedName ?? basename(settings.path),
-    files,
+    files: new Map([...files].filter(([name]) => inBundle(name))),
     modelType: typeof config["model_type"] === "string" ? config["model_type"] : "qwen3",
     architectures: strings(config["architectures"], ["Qwen3ForCausalLM"]),
     // The cache has to hold a whole context, or one request alone could get stuck.

@@ -7,6 +7,9 @@ import protobuf from "protobufjs";
 import { type SimulatorOptions, simulatorOptions } from "../../../src/simulator/options.ts";
 import { type Simulator, type SimulatorHooks, startSimulator } from "../../../src/simulator/simulator.ts";
 
+/** Tokenizer tables, built once for all tests. */
+const TABLES = join(tmpdir(), "collie-test-tables");
+
 const SERVICE = "/vllm.grpc.engine.VllmEngine/";
 
 const root = new protobuf.Root();
@@ -114,7 +117,7 @@ export async function withEngine(
   body: (client: Client, engine: Simulator) => Promise<void>,
   hooks?: SimulatorHooks,
 ): Promise<void> {
-  const engine = await startSimulator(settings(changed), hooks);
+  const engine = await startSimulator(settings(changed), { tokenizerCacheDir: TABLES, ...hooks });
   const client = connect(engine.port);
   try {
     await body(client, engine);
