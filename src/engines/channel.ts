@@ -1,6 +1,6 @@
 /**
  * One gRPC connection to an engine: bytes in, bytes out. Two implementations stand behind it: our own framing over
- * node:http2 (the token path) and @grpc/grpc-js (control and unary calls, or everything with `--engine-transport grpc-js`).
+ * node:http2, and @grpc/grpc-js (loaded only with `--engine-transport grpc-js`).
  */
 import type { GrpcError } from "./grpc-error.ts";
 
@@ -24,7 +24,10 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Receiver of a server stream. Calls come in order, never after `onEnd`, and `onEnd` comes exactly once. */
+/**
+ * Receiver of a server stream. Calls come in order, never after `onEnd`, and `onEnd` comes exactly once, never before
+ * `serverStream` has returned. An `onMessage` or `onIdle` that throws fails the call; `onEnd` must not throw.
+ */
 export interface StreamHandler {
   /** One message. The bytes are a view that is valid only during the call. */
   onMessage(message: Uint8Array): void;

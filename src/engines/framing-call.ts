@@ -118,7 +118,7 @@ export class FramingCall implements StreamCall {
     try {
       stream = session.request(all, { endStream: false });
     } catch {
-      this.fail(new GrpcError(GrpcStatus.UNAVAILABLE, "the connection does not take new calls"));
+      this.failLater(new GrpcError(GrpcStatus.UNAVAILABLE, "the connection does not take new calls"));
       return;
     }
     this.stream = stream;
@@ -172,6 +172,11 @@ export class FramingCall implements StreamCall {
     if (stream !== undefined && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
     // A reset stream that stays paused would hold its unread bytes.
     stream?.resume();
+  }
+
+  /** As `fail`, but not before the caller of `serverStream` has its call. */
+  failLater(error: GrpcError): void {
+    queueMicrotask(() => this.fail(error));
   }
 
   private onResponse(reply: Readonly<Record<string, unknown>>): void {
@@ -249,6 +254,13 @@ export class FramingCall implements StreamCall {
     clearTimeout(this.timer);
     if (this.onAbort !== undefined) this.setup.options.signal?.removeEventListener("abort", this.onAbort);
     this.onDone?.();
-    this.setup.handler.onEnd(error);
+    try {
+      this.setup.handler.onEnd(error);
+    } catch (problem) {
+      // Other calls may be ending in the same loop: they must not miss their end.
+      setImmediate(() => {
+        throw problem;
+      });
+    }
   }
 }

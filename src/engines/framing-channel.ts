@@ -27,6 +27,7 @@ export function createFramingChannel(target: string, options: ChannelOptions): C
         // As the gRPC specification of keepalive asks: half as often from now on.
         keepaliveMs = Math.max(keepaliveMs, connection.keepaliveMs * 2);
       },
+      onOverflow: (call) => connectionWithRoom().send(call),
     });
     connections.push(connection);
     return connection;
@@ -63,7 +64,12 @@ export function createFramingChannel(target: string, options: ChannelOptions): C
       headers,
       maxReceiveBytes: options.maxReceiveBytes,
     });
-    connectionWithRoom().send(call);
+    try {
+      connectionWithRoom().send(call);
+    } catch {
+      // A target that is no address, or certificates that can't be read.
+      call.failLater(new GrpcError(GrpcStatus.UNAVAILABLE, "the connection can't be set up"));
+    }
     return call;
   }
 

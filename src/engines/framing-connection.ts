@@ -12,6 +12,8 @@ export interface ConnectionEvents {
   onUnusable(): void;
   /** The peer ended the connection because we pinged too often. */
   onTooManyPings(): void;
+  /** The peer takes fewer streams at once than calls were waiting: this call must go another way. */
+  onOverflow(call: FramingCall): void;
 }
 
 type State = "connecting" | "open" | "draining" | "dead";
@@ -52,7 +54,8 @@ export class FramingConnection {
     session.on("goaway", (code: number, lastStreamId: number) => this.onGoaway(code, lastStreamId));
     session.on("close", () => this.destroy(this.state === "connecting" ? "cannot connect" : "connection lost"));
     session.on("remoteSettings", (settings) => {
-      this.maxStreams = settings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+      // A peer that allows no stream at all could never be used; REFUSED_STREAM then tells the caller.
+      this.maxStreams = Math.max(1, settings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY);
       this.onOpen();
     });
   }
@@ -108,7 +111,11 @@ export class FramingConnection {
     }
     const calls = [...this.waiting];
     this.waiting.clear();
-    for (const call of calls) if (!call.hasEnded) this.run(call);
+    for (const call of calls) {
+      if (call.hasEnded) continue;
+      if (this.running.size < this.maxStreams) this.run(call);
+      else this.events.onOverflow(call);
+    }
   }
 
   private ping(): void {

@@ -90,7 +90,7 @@ export function createGrpcJsChannel(target: string, options: ChannelOptions): Ch
       return call;
     }
     connector.withClient((client, error) => {
-      if (client === undefined) call.end(error ?? new GrpcError(GrpcStatus.UNAVAILABLE, "cannot connect"));
+      if (client === undefined) call.endLater(error ?? new GrpcError(GrpcStatus.UNAVAILABLE, "cannot connect"));
       else call.start((limits) => client.makeServerStreamRequest(path, asBuffer, asBytes, request, metadata, limits));
     });
     return call;
@@ -225,6 +225,13 @@ class GrpcJsCall implements StreamCall {
     clearTimeout(this.timer);
     this.options.signal?.removeEventListener("abort", this.onAbort);
     this.onDone();
-    this.handler.onEnd(error);
+    try {
+      this.handler.onEnd(error);
+    } catch (problem) {
+      // Other calls may be ending in the same loop: they must not miss their end.
+      setImmediate(() => {
+        throw problem;
+      });
+    }
   }
 }

@@ -35,7 +35,12 @@ export class GrpcJsConnector {
       return;
     }
     this.waiters = [waiter];
-    this.connect();
+    try {
+      this.connect();
+    } catch {
+      // A target that is no address, or certificates that can't be read.
+      this.settle(undefined, "the connection can't be set up");
+    }
   }
 
   close(): void {
@@ -54,6 +59,7 @@ export class GrpcJsConnector {
   private connect(): void {
     // A client that failed keeps its backoff; a new one with a pool of its own tries at once.
     this.client?.close();
+    this.client = undefined;
     const client = new Client(this.target, this.credentials(), this.clientOptions());
     this.client = client;
     const channel = client.getChannel();

@@ -33,6 +33,8 @@ const numbers = (...values: number[]): Buffer => {
 
 /** One connection as the peer sees it. */
 export class PeerConnection {
+  /** Times of the pings that came, in milliseconds. */
+  readonly pings: number[] = [];
   constructor(readonly socket: Socket) {}
   respond(stream: number): void {
     this.socket.write(frame(Frame.HEADERS, END_HEADERS, stream, RESPONSE));
@@ -59,16 +61,24 @@ export interface FrameServer {
   close(): void;
 }
 
-/** Listens on a free port. `onRequest` comes with the headers of each call. */
+/** Listens on a free port. `onRequest` comes with the headers of each call, `onPing` after the answer to a ping. */
 export async function startFrameServer(
   onRequest: (connection: PeerConnection, stream: number) => void,
+  options: {
+    readonly host?: string;
+    readonly maxStreams?: number;
+    readonly onPing?: (connection: PeerConnection) => void;
+  } = {},
 ): Promise<FrameServer> {
+  // Setting 3 is SETTINGS_MAX_CONCURRENT_STREAMS.
+  const settings =
+    options.maxStreams === undefined ? Buffer.alloc(0) : Buffer.concat([Buffer.of(0, 3), numbers(options.maxStreams)]);
   const connections: PeerConnection[] = [];
   const server = createServer((socket) => {
     const connection = new PeerConnection(socket);
     connections.push(connection);
     socket.on("error", () => {});
-    socket.write(frame(Frame.SETTINGS, 0, 0, Buffer.alloc(0)));
+    socket.write(frame(Frame.SETTINGS, 0, 0, settings));
     let buffer: Buffer = Buffer.alloc(0);
     let begun = false;
     socket.on("data", (data: Buffer) => {
@@ -84,16 +94,19 @@ export async function startFrameServer(
         const payload = buffer.subarray(HEADER_BYTES, HEADER_BYTES + length);
         buffer = buffer.subarray(HEADER_BYTES + length);
         if (type === Frame.SETTINGS && !(flags & ACK)) socket.write(frame(Frame.SETTINGS, ACK, 0, Buffer.alloc(0)));
-        else if (type === Frame.PING && !(flags & ACK)) socket.write(frame(Frame.PING, ACK, 0, payload));
-        else if (type === Frame.HEADERS) onRequest(connection, stream);
+        else if (type === Frame.PING && !(flags & ACK)) {
+          connection.pings.push(performance.now());
+          socket.write(frame(Frame.PING, ACK, 0, payload));
+          options.onPing?.(connection);
+        } else if (type === Frame.HEADERS) onRequest(connection, stream);
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, options.host ?? "127.0.0.1", resolve));
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("no port");
   return {
-    target: `127.0.0.1:${address.port}`,
+    target: options.host === undefined ? `127.0.0.1:${address.port}` : `[${options.host}]:${address.port}`,
     connections,
     close() {
       for (const { socket } of connections) socket.destroy();

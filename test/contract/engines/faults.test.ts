@@ -1,9 +1,10 @@
 /** What every channel must survive: peers that die, freeze, restart, or break the protocol. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import type { Channel, ChannelOptions } from "../../../src/engines/channel.ts";
 import { GrpcStatus } from "../../../src/engines/grpc-error.ts";
-import { startFrameServer } from "../../support/frame-server.ts";
+import { type PeerConnection, startFrameServer } from "../../support/frame-server.ts";
 import { startRawServer, startTestServer, type TestServer } from "../../support/grpc-server.ts";
 import { CHANNELS, failure, json, NOTHING, OPTIONS, read, sleep, text, until } from "./channels.ts";
 
@@ -14,6 +15,8 @@ beforeAll(async () => {
   raw = await startRawServer();
 });
 afterAll(() => raw.kill());
+
+const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some((entry) => entry.address === "::1"));
 
 /** No text for clients may say where an engine is. */
 const ADDRESS = /127\.0\.0\.1|localhost|:\d{4,5}/;
@@ -61,6 +64,41 @@ describe.each(CHANNELS)("faults, channel %s", (name, create) => {
     expect(performance.now() - begin).toBeWithin(250, 2000);
     for (const socket of sockets) socket.destroy();
     silent.close();
+  });
+
+  test("the deadline also runs while connecting", async () => {
+    const silent = createServer((socket) => socket.on("error", () => {}));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as { port: number };
+    const channel = open(`127.0.0.1:${port}`);
+    const error = await failure(channel.unary("/a/b", NOTHING, { deadlineMs: 100 }));
+    expect(error.code).toBe(GrpcStatus.DEADLINE_EXCEEDED);
+    silent.close();
+  });
+
+  test.each(["", "no port", "a b:1", "http://x:1"])("a target that is no address: %p", async (target) => {
+    expect((await failure(open(target, { connectTimeoutMs: 500 }).unary("/a/b", NOTHING))).code).toBe(
+      GrpcStatus.UNAVAILABLE,
+    );
+  });
+
+  test.if(hasIpv6)("an IPv6 address", async () => {
+    const peer = await startFrameServer(
+      (connection, stream) => {
+        connection.respond(stream);
+        connection.message(stream, Buffer.of(0, 0, 0, 0));
+        connection.trailers(stream, "0");
+      },
+      { host: "::1" },
+    );
+    expect(await open(peer.target).unary("/a/b", NOTHING)).toHaveLength(4);
+    peer.close();
+  });
+
+  test("a name that does not exist", async () => {
+    const error = await failure(open("engine.invalid:50051").unary("/a/b", NOTHING));
+    expect(error.code).toBe(GrpcStatus.UNAVAILABLE);
+    expect(error.message).not.toContain("engine.invalid");
   });
 
   test("SIGKILL in the middle of a stream, then a restart: the next call works", async () => {
@@ -114,6 +152,33 @@ describe.each(CHANNELS)("faults, channel %s", (name, create) => {
     const channel = open(server.target);
     const all = Array.from({ length: 23 }, () => read(channel, "/test.Bytes/Stream", json({ count: 5, delayMs: 5 })));
     for (const reading of all) expect(await reading.done).toBeUndefined();
+  });
+
+  test("no connection carries more streams than the peer allows", async () => {
+    const running = new Map<PeerConnection, number>();
+    let most = 0;
+    const peer = await startFrameServer(
+      (connection, stream) => {
+        const now = (running.get(connection) ?? 0) + 1;
+        running.set(connection, now);
+        most = Math.max(most, now);
+        connection.respond(stream);
+        connection.message(stream, Buffer.of(0, 0, 0, 0));
+        setTimeout(() => {
+          running.set(connection, (running.get(connection) ?? 1) - 1);
+          connection.trailers(stream, "0");
+        }, 30);
+      },
+      { maxStreams: 2 },
+    );
+    const channel = open(peer.target);
+    const waiting = Array.from({ length: 7 }, () => read(channel, "/a/b", NOTHING));
+    for (const reading of waiting) expect(await reading.done).toBeUndefined();
+    const later = Array.from({ length: 7 }, () => read(channel, "/a/b", NOTHING));
+    for (const reading of later) expect(await reading.done).toBeUndefined();
+    expect(most).toBe(2);
+    if (name === "framing") expect(peer.connections).toHaveLength(4);
+    peer.close();
   });
 
   test.each([
@@ -226,6 +291,25 @@ describe.each(CHANNELS)("faults, channel %s", (name, create) => {
     expect(await first.done).toBeUndefined();
     expect(await channel.unary("/a/b", NOTHING)).toHaveLength(4);
     expect(peer.connections).toHaveLength(2);
+    peer.close();
+  });
+
+  test.if(name === "framing")("after a GOAWAY for too many pings the next connection pings half as often", async () => {
+    const peer = await startFrameServer(
+      (connection, stream) => {
+        connection.respond(stream);
+        connection.message(stream, Buffer.of(0, 0, 0, 0));
+      },
+      { onPing: (connection) => connection === peer.connections[0] && connection.goaway(0x7fffffff, 11) },
+    );
+    const channel = open(peer.target, { keepaliveMs: 100 });
+    const first = read(channel, "/a/b", NOTHING);
+    expect((await first.done)?.code).toBe(GrpcStatus.UNAVAILABLE);
+    const second = read(channel, "/a/b", NOTHING);
+    await until(() => (peer.connections[1]?.pings.length ?? 0) >= 3);
+    const pings = peer.connections[1]!.pings;
+    expect(pings[2]! - pings[1]!).toBeGreaterThan(150);
+    second.call.cancel();
     peer.close();
   });
 

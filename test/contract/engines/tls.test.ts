@@ -62,6 +62,17 @@ describe.each(CHANNELS)("TLS, channel %s", (_name, create) => {
     );
   });
 
+  test.each([{ ca: "not a certificate" }, { ca, cert: "neither", key: "nor" }])(
+    "PEM texts that can't be read: %o",
+    async (bad) => {
+      server = await startTestServer({ tls });
+      for (let i = 0; i < 2; i++)
+        expect((await failure(open("127.0.0.1", bad).unary("/test.Bytes/Echo", NOTHING))).code).toBe(
+          GrpcStatus.UNAVAILABLE,
+        );
+    },
+  );
+
   test("plain HTTP/2 to a TLS server", async () => {
     server = await startTestServer({ tls });
     expect((await failure(open("127.0.0.1", undefined).unary("/test.Bytes/Echo", NOTHING))).code).toBe(
