@@ -28,6 +28,9 @@ export interface Choice {
   lastFrom: number;
   /** Chunks sent so far. */
   chunks: number;
+  /** The engine has made its last token. */
+  ended: boolean;
+  /** Its last message went out. */
   finished: boolean;
 }
 
@@ -57,13 +60,14 @@ export class Generation {
     const { prompt, sampling } = spec;
     this.rule = takeRule(host, prompt);
     this.record = logRequest(host, spec, call, "running");
-    for (let index = 0; index < sampling.n; index++)
-      this.choices.push({ index, sequence: undefined, generated: 0, sent: 0, lastFrom: 0, chunks: 0, finished: false });
+    for (let index = 0; index < sampling.n; index++) this.choices.push(newChoice(index));
     const twins = host.open.get(spec.requestId);
     if (twins) twins.add(this);
     else host.open.set(spec.requestId, new Set([this]));
     call.onCancel = () => this.end("cancelled");
-    call.onDrain = () => this.flushHeld();
+    call.onDrain = () => {
+      for (const choice of this.choices) this.forward(choice);
+    };
     if (this.rule?.fault?.kind === "hang") return;
     if (this.rule && this.rule.delayMs > 0) this.timer = setTimeout(() => this.run(), this.rule.delayMs);
     else this.run();
@@ -75,7 +79,7 @@ export class Generation {
     for (const choice of this.choices) {
       if (choice.finished) continue;
       if (this.spec.stream) {
-        if (choice.generated > choice.sent) this.sendChunk(choice);
+        this.sendChunk(choice, choice.generated - choice.sent);
         choice.lastFrom = choice.generated;
         this.writer.chunk(this, choice, choice.generated, choice.generated);
       }
@@ -122,12 +126,29 @@ export class Generation {
   private token(choice: Choice): void {
     choice.generated++;
     this.tokens++;
-    if (this.spec.stream && choice.generated - choice.sent >= this.chunkSize(choice)) {
-      // A reader that lags gets merged messages, as from the real engine.
-      if (this.call.blocked) this.call.waitForDrain();
-      else this.sendChunk(choice);
-    }
+    if (this.spec.stream) this.forward(choice);
     if (this.rule?.fault) this.faultDue();
+  }
+
+  /**
+   * Sends what is due of a choice. A reader that lags holds its own call back: tokens are only counted meanwhile, and go out
+   * later as the messages they would have been, or as one (`mergeLagging`).
+   */
+  private forward(choice: Choice): void {
+    if (this.over || choice.finished) return;
+    if (this.spec.stream) {
+      for (;;) {
+        const pending = choice.generated - choice.sent;
+        const size = this.chunkSize(choice);
+        if (pending === 0 || (pending < size && !choice.ended)) break;
+        if (this.call.blocked) {
+          this.call.waitForDrain();
+          return;
+        }
+        this.sendChunk(choice, this.host.mergeLagging ? pending : Math.min(pending, size));
+      }
+    }
+    if (choice.ended) this.complete(choice);
   }
 
   private chunkSize(choice: Choice): number {
@@ -136,25 +157,23 @@ export class Generation {
     return sizes[Math.min(choice.chunks, sizes.length - 1)]!;
   }
 
-  private sendChunk(choice: Choice): void {
+  private sendChunk(choice: Choice, count: number): void {
+    if (count === 0) return;
     const from = choice.sent;
     choice.lastFrom = from;
-    choice.sent = choice.generated;
+    choice.sent += count;
     choice.chunks++;
-    this.host.counts.tokensSent += choice.sent - from;
+    this.host.counts.tokensSent += count;
     this.host.counts.messagesSent++;
     this.writer.chunk(this, choice, from, choice.sent);
   }
 
-  private flushHeld(): void {
-    if (this.over || !this.spec.stream) return;
-    for (const choice of this.choices)
-      if (choice.generated - choice.sent >= this.chunkSize(choice)) this.sendChunk(choice);
+  private finish(choice: Choice): void {
+    choice.ended = true;
+    this.forward(choice);
   }
 
-  private finish(choice: Choice): void {
-    if (this.over) return;
-    if (this.spec.stream && choice.generated > choice.sent) this.sendChunk(choice);
+  private complete(choice: Choice): void {
     choice.finished = true;
     if (this.rule?.fault?.kind !== "no-complete") {
       if (!this.spec.stream) this.host.counts.tokensSent += choice.generated;
@@ -170,7 +189,7 @@ export class Generation {
   private faultDue(): boolean {
     const fault = this.rule?.fault;
     if (this.over || !fault || !("afterTokens" in fault) || this.tokens < fault.afterTokens) return this.over;
-    if (this.spec.stream) for (const choice of this.choices) if (choice.generated > choice.sent) this.sendChunk(choice);
+    if (this.spec.stream) for (const choice of this.choices) this.sendChunk(choice, choice.generated - choice.sent);
     const { connection } = this.call;
     switch (fault.kind) {
       case "goaway":
@@ -222,6 +241,19 @@ export class Generation {
     twins?.delete(this);
     if (twins?.size === 0) host.open.delete(this.spec.requestId);
   }
+}
+
+function newChoice(index: number): Choice {
+  return {
+    index,
+    sequence: undefined,
+    generated: 0,
+    sent: 0,
+    lastFrom: 0,
+    chunks: 0,
+    ended: false,
+    finished: false,
+  };
 }
 
 /** Books a generation request, one that runs or one that was refused. */

@@ -21,6 +21,8 @@ export interface SimulatorHost {
   /** Tokens of an echo where the request sets no limit. */
   readonly echoTokens: number;
   readonly tokensPerMessage: number;
+  /** Send what a lagging reader missed as one message. */
+  readonly mergeLagging: boolean;
   readonly startedAt: number;
   /** Default answer; throws without a tokenizer. */
   answer(promptTokens: number, cachedTokens: number, variant: number): Content;

@@ -87,6 +87,12 @@ export const simulatorOptions = {
     group: "Output",
     help: "Tokens that one streamed message carries.",
   },
+  mergeLagging: {
+    flag: "merge-lagging",
+    type: "boolean",
+    group: "Output",
+    help: "Send the tokens that a slow reader made wait as one message, as the real engine may, instead of one by one.",
+  },
   script: {
     flag: "script",
     type: "string",

@@ -82,6 +82,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     echo: options.output === "echo",
     echoTokens: options.outputTokens ?? DEFAULT_ECHO_TOKENS,
     tokensPerMessage: options.tokensPerMessage,
+    mergeLagging: options.mergeLagging,
     startedAt: performance.now(),
     answer(promptTokens, cachedTokens, variant) {
       if (!answer) throw new Error("the simulated engine has no tokenizer to answer with");

@@ -110,8 +110,9 @@ export class Connection {
     this.waiting.clear();
   }
 
-  /** Writes the collected frames once the code that runs now is done. */
+  /** Writes the collected frames once the code that runs now is done, or at once when they pile up. */
   flushSoon(): void {
+    if (this.out.length > CONGESTED_BYTES && !this.congested) this.flush();
     if (this.flushing) return;
     this.flushing = true;
     queueMicrotask(() => this.flush());
