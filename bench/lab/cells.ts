@@ -1,0 +1,138 @@
+/** The cells of the benchmarks: what load is sent, and which figures are read from it. */
+import type { LoadResult } from "../loadgen/result.ts";
+
+/** A figure of a cell; lower is better. */
+export interface Figure {
+  readonly id: string;
+  readonly label: string;
+  readonly unit: string;
+  readonly digits: number;
+  /** Greatest ratio to the peer that we accept. */
+  readonly target?: number;
+}
+
+/** A figure that is read from a load. */
+export interface LoadFigure extends Figure {
+  value(result: LoadResult): number | undefined;
+}
+
+export interface Cell {
+  readonly id: string;
+  /** Flags of the load generator. */
+  readonly flags: readonly string[];
+  readonly figures: readonly LoadFigure[];
+}
+
+/** Cells of one process of a gateway. */
+export interface Group {
+  readonly id: string;
+  /** Time between two tokens of a stream at the engine; 0 = the whole answer at once, still a message a token. */
+  readonly gapMs: number;
+  /** Sent once and thrown away. */
+  readonly warmup: readonly string[];
+  readonly cells: readonly Cell[];
+}
+
+export const READY: Figure = {
+  id: "ready",
+  label: "start to ready, tokenizer cached",
+  unit: "ms",
+  digits: 0,
+  target: 0.1,
+};
+export const IDLE_RSS: Figure = { id: "idle_rss", label: "memory (RSS), idle", unit: "MB", digits: 0 };
+export const IDLE_CPU: Figure = { id: "idle_cpu", label: "CPU, idle", unit: "ms/s", digits: 2 };
+
+const words = (text: string): string[] => text.split(" ");
+
+const figure = (
+  id: string,
+  label: string,
+  unit: string,
+  digits: number,
+  value: (result: LoadResult) => number | undefined,
+  target?: number,
+): LoadFigure => ({ id, label, unit, digits, value, ...(target !== undefined && { target }) });
+
+const perToken = (id: string, label: string, target: number): LoadFigure =>
+  figure(id, `CPU per token, ${label}`, "us", 2, (r) => r.cpu_us_per_token, target);
+const perRequest = (id: string, label: string): LoadFigure =>
+  figure(id, `CPU per request, ${label}`, "ms", 3, (r) => r.cpu_ms_per_request);
+const firstToken = (id: string, label: string): LoadFigure =>
+  figure(id, `TTFT p50, ${label}`, "ms", 2, (r) => r.time_to_first_token_ms?.p50);
+
+/** A token per stream each 15 ms: each one costs a read, a wake-up and a write. */
+export function pacedGroup(quick: boolean): Group {
+  const tokens = quick ? 150 : 400;
+  const load = `--max-tokens ${tokens} --prompt-tokens 100`;
+  return {
+    id: "paced",
+    gapMs: 15,
+    warmup: words(`--streams 64 --max-tokens ${quick ? 60 : 150} --prompt-tokens 100`),
+    cells: [
+      {
+        id: "paced64",
+        flags: words(`--streams 64 ${load}`),
+        figures: [perToken("paced64", "paced, 64 streams", 0.85)],
+      },
+      {
+        id: "paced256",
+        flags: words(`--streams 256 ${load}`),
+        figures: [
+          perToken("paced256", "paced, 256 streams", 0.75),
+          figure("rss256", "memory (RSS), 256 streams", "MB", 0, (r) => r.rss_peak_mb, 0.7),
+        ],
+      },
+    ],
+  };
+}
+
+/** An engine that answers at once: compute alone, and small or long requests back to back. */
+export function bulkGroup(quick: boolean): Group {
+  const repeat = quick ? 1 : 3;
+  const some = quick ? 500 : 2000;
+  const few = quick ? 40 : 100;
+  const bulk = `--max-tokens 512 --prompt-tokens 100 --repeat ${repeat}`;
+  return {
+    id: "bulk",
+    gapMs: 0,
+    warmup: words("--streams 64 --requests 256 --max-tokens 512 --prompt-tokens 100"),
+    cells: [
+      {
+        id: "bulk64",
+        flags: words(`--streams 64 --requests 256 ${bulk}`),
+        figures: [perToken("bulk64", "in bulk, 64 streams", 0.7)],
+      },
+      {
+        id: "bulk256",
+        flags: words(`--streams 256 --requests 512 ${bulk}`),
+        figures: [perToken("bulk256", "in bulk, 256 streams", 0.7)],
+      },
+      {
+        id: "small",
+        flags: words(`--streams 32 --requests ${some} --warmup 200 --prompt-tokens 100 --max-tokens 8`),
+        figures: [perRequest("small", "100 in, 8 out, streamed, 32 at once")],
+      },
+      {
+        id: "unary",
+        flags: words(`--unary --streams 16 --requests ${some} --warmup 200 --prompt-tokens 100 --max-tokens 16`),
+        figures: [perRequest("unary", "100 in, 16 out, unary, 16 at once")],
+      },
+      {
+        id: "first1k",
+        flags: words(`--requests ${few} --warmup 10 --prompt-tokens 1000 --max-tokens 1`),
+        figures: [firstToken("ttft1k", "1k first-seen prompts, one at a time")],
+      },
+      {
+        id: "first8k",
+        flags: words(`--requests ${few} --warmup 10 --prompt-tokens 8000 --max-tokens 1`),
+        figures: [firstToken("ttft8k", "8k first-seen prompts, one at a time")],
+      },
+      {
+        id: "long",
+        flags: words(`--streams 8 --requests ${few} --warmup 8 --prompt-tokens 8000 --max-tokens 1`),
+        figures: [perRequest("long", "8k in, 1 out, 8 at once")],
+      },
+    ],
+  };
+}

@@ -1,0 +1,45 @@
+/** One life of a gateway: start, rest, idle reading, a warm-up that is thrown away, then the cells of a group. */
+import type { IdleReading } from "../loadgen/idle.ts";
+import type { LoadResult } from "../loadgen/result.ts";
+import type { Group } from "./cells.ts";
+import { idleOf, loadGateway } from "./client.ts";
+import { type EngineKind, startEngine } from "./engine.ts";
+import { type GatewayKind, startGateway } from "./gateways.ts";
+
+export interface Session {
+  readonly readyMs: number;
+  readonly idle: IdleReading;
+  /** Results by cell; several where a cell repeats. */
+  readonly cells: ReadonlyMap<string, readonly LoadResult[]>;
+}
+
+/** Readiness can come before a gateway has settled. */
+const REST_MS = 3000;
+
+/** Runs a group against a gateway. `seed` gives the prompts: equal seeds send equal requests. */
+export async function runSession(
+  kind: GatewayKind,
+  engineKind: EngineKind,
+  group: Group,
+  seed: number,
+  idleSeconds: number,
+): Promise<Session> {
+  const engine = await startEngine(engineKind, group.gapMs);
+  try {
+    const gateway = await startGateway(kind, engine.port);
+    try {
+      await Bun.sleep(REST_MS);
+      const idle = await idleOf(gateway, idleSeconds);
+      const seeded = (flags: readonly string[], cell: number) => [...flags, "--seed", String(seed * 1000 + cell)];
+      await loadGateway(gateway, idle, seeded(group.warmup, 0));
+      const cells = new Map<string, LoadResult[]>();
+      for (const [i, cell] of group.cells.entries())
+        cells.set(cell.id, await loadGateway(gateway, idle, seeded(cell.flags, i + 1)));
+      return { readyMs: gateway.readyMs, idle, cells };
+    } finally {
+      await gateway.stop();
+    }
+  } finally {
+    await engine.stop();
+  }
+}
