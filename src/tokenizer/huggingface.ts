@@ -24,11 +24,12 @@ const NOTHING = new Uint8Array(0);
  * are the JS engine's: ids of texts with characters newer than Unicode 16 may differ from the Rust library's.
  */
 export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
-  const parsed = parseTokenizerJson(new Uint8Array(json).slice());
+  const bytes = new Uint8Array(json).slice();
+  const parsed = parseTokenizerJson(bytes);
   const texts = tokenTexts(parsed.decoder);
   let library: Library;
   try {
-    library = new Library(parsed, {});
+    library = new Library(JSON.parse(new TextDecoder().decode(bytes)) as object, {});
     library.encode("a", { add_special_tokens: false });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

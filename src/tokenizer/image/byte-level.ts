@@ -67,22 +67,21 @@ export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): 
 
 /** Registers every token that its own text encodes to; returns how many only `ignore_merges` gives. */
 function insertTokens({ kernel }: ImageUnderWork, v: Vocabulary, ignoreMerges: boolean): number {
-  const regular: number[] = [];
+  const byLength: number[][] = [];
   let whole = 0;
   for (let id = 0; id < v.tokenCount; id++) {
     if (v.offsets[id] === v.offsets[id + 1] || v.flags[id]! & Flag.added) continue;
     if (kernel.encodesItself(id)) {
       kernel.insertToken(id);
-      regular.push(id);
+      (byLength[v.offsets[id + 1]! - v.offsets[id]!] ??= []).push(id);
     } else if (ignoreMerges) {
       if (++whole > WHOLE_SLOTS / 2)
         throw new TokenizerError("too many tokens of tokenizer.json can't be reached by merges");
       kernel.insertWholeOnly(id);
     }
   }
-  const length = (id: number): number => v.offsets[id + 1]! - v.offsets[id]!;
-  regular.sort((a, b) => length(a) - length(b)); // a token's parts come before it
-  for (const id of regular) kernel.insertSplit(id);
+  // a token's parts come before it
+  for (const ids of byLength) for (const id of ids ?? []) kernel.insertSplit(id);
   return whole;
 }
 
@@ -101,27 +100,46 @@ function writeBytePairs(v: Vocabulary, words: Uint32Array, at: number): void {
 }
 
 function byteLevelVocabulary(json: TokenizerJson): Vocabulary {
+  const { words } = json;
+  if (!words) throw new TokenizerError("tokenizer.json has no vocabulary");
   const table = byteAlphabet();
-  const added = new Set(json.added_tokens.map((t) => t.content));
   const byteIds = new Int32Array(256).fill(-1);
-  const { vocab } = json.model;
   for (const [unit, byte] of table.entries()) {
     if (byte === NO_BYTE) continue;
-    const id = vocab[String.fromCharCode(unit)];
-    if (id === undefined)
+    const sign = Buffer.from(String.fromCharCode(unit));
+    byteIds[byte] = words.find(sign, 0, sign.length);
+    if (byteIds[byte]! < 0)
       throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${byte}`);
-    byteIds[byte] = id;
   }
-  return layOut(json, byteIds, (word) => {
-    const out = new Uint8Array(word.length);
-    for (let i = 0; i < word.length; i++) {
-      const byte = table[word.charCodeAt(i)]!;
-      if (byte === NO_BYTE) {
-        if (added.has(word)) return new TextEncoder().encode(word);
-        throw new TokenizerError(`the vocabulary entry ${JSON.stringify(word)} of tokenizer.json is not byte-level`);
-      }
-      out[i] = byte;
+  const added = new Set(json.added_tokens.map((t) => t.content));
+  const v = layOut(json, words, byteIds, (bytes, from, to, out, at) => {
+    let end = at;
+    for (let i = from; i < to; i++) {
+      const lead = bytes[i]!;
+      // the alphabet ends below U+0800
+      const byte = lead < 0x80 ? table[lead]! : lead < 0xe0 ? table[((lead & 31) << 6) | (bytes[++i]! & 63)]! : NO_BYTE;
+      if (byte === NO_BYTE) return ownText(bytes.subarray(from, to), added, out, at);
+      out[end++] = byte;
     }
-    return out;
+    return end;
   });
+  for (const { id, content } of json.added_tokens) {
+    if (!Buffer.from(content).equals(v.bytes.subarray(v.offsets[id], v.offsets[id + 1]))) {
+      throw new TokenizerError(`the added token ${JSON.stringify(content)} means something else in the vocabulary`);
+    }
+  }
+  return v;
+}
+
+const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+/** An entry outside the byte alphabet must be an added token: it stands for its own text. */
+function ownText(entry: Uint8Array, added: ReadonlySet<string>, out: Uint8Array, at: number): number {
+  if (!added.has(decode(entry))) {
+    throw new TokenizerError(
+      `the vocabulary entry ${JSON.stringify(decode(entry))} of tokenizer.json is not byte-level`,
+    );
+  }
+  out.set(entry, at);
+  return at + entry.length;
 }

@@ -81,16 +81,22 @@ function deepseekClass(r: number, c: number): number {
   return out;
 }
 
-/** 1 by code point if NFC may change a text that has it: marks, conjoining jamo and all that decompose. */
+/**
+ * 1 by code point if NFC may change a text that has it: marks, conjoining jamo and all that decompose. A page of 256 characters
+ * that NFC leaves as it is has none of the latter, as they are in no normalized text.
+ */
 function nfcActive(): Uint8Array {
   const out = new Uint8Array(CODE_POINTS);
   const mark = /\p{M}/u;
-  for (let c = 0x300; c < CODE_POINTS; c++) {
-    if (c >= 0xd800 && c < 0xe000) continue;
-    const s = String.fromCodePoint(c);
-    if ((c >= 0x1100 && c < 0x1200) || mark.test(s) || s.normalize("NFC") !== s) out[c] = 1;
+  const codes: number[] = new Array(256).fill(0);
+  const isActive = (s: string): boolean => mark.test(s) || s.normalize("NFC") !== s;
+  for (let from = 0x300; from < CODE_POINTS; from += 256) {
+    if (from >= 0xd800 && from < 0xe000) continue;
+    for (let i = 0; i < 256; i++) codes[i] = from + i;
+    if (!isActive(String.fromCodePoint(...codes))) continue;
+    for (const c of codes) out[c] = isActive(String.fromCodePoint(c)) ? 1 : 0;
   }
-  return out;
+  return out.fill(1, 0x1100, 0x1200);
 }
 
 export interface ClassPages {
@@ -106,15 +112,16 @@ export function classPages(classes: Uint8Array, nfc: boolean): ClassPages {
   const known = new Map<string, number>();
   const index = new Uint16Array(CODE_POINTS >> 8);
   const pages: Uint8Array[] = [];
+  const page = Buffer.alloc(256);
   for (let i = 0; i < index.length; i++) {
-    const page = classes.slice(i << 8, (i + 1) << 8);
+    page.set(classes.subarray(i << 8, (i + 1) << 8));
     if (active && i > 0) for (let c = 0; c < 256; c++) if (active[(i << 8) | c]) page[c]! |= 128;
-    const key = Buffer.from(page.buffer).toString("latin1");
+    const key = page.toString("latin1");
     let at = known.get(key);
     if (at === undefined) {
       at = pages.length;
       known.set(key, at);
-      pages.push(page);
+      pages.push(Uint8Array.from(page));
     }
     index[i] = at;
   }

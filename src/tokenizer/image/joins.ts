@@ -27,13 +27,16 @@ export function joinedCharacters(
     while (i >= x0 && isTail(bytes[i]!)) i--;
     const tails = x1 - 1 - i;
     if (i >= x0 ? !isThreeByteLead(bytes[i]!) || tails !== 2 : tails > 2) continue;
-    const left =
-      i >= x0 ? [...bytes.subarray(i, x1)] : [...Array<number>(3 - tails).fill(ANY), ...bytes.subarray(x0, x1)];
-    const right = [...bytes.subarray(y0, Math.min(y1, y0 + 3))];
-    while (right.length < 3) right.push(ANY);
-    const key = [...left, ...right].reduce((k, b) => k * 257 + b, 0);
+    // the last character of the left token, whose known bytes stand at its end, and the first of the right one
+    const known = i >= x0 ? 3 : tails;
+    const byte = (at: number, from: number, to: number): number => (at >= from && at < to ? bytes[at]! : ANY);
+    const [a, b, c] = [byte(x1 - 3, x1 - known, x1), byte(x1 - 2, x1 - known, x1), byte(x1 - 1, x1 - known, x1)];
+    const [d, e, f] = [bytes[y0]!, byte(y0 + 1, y0, y1), byte(y0 + 2, y0, y1)];
+    const key = ((((a * 257 + b) * 257 + c) * 257 + d) * 257 + e) * 257 + f;
     if (seen.has(key)) continue;
     seen.add(key);
+    const left = [a, b, c];
+    const right = [d, e, f];
     const lefts = codePoints(left);
     const rights = codePoints(right);
     if (lefts.length * rights.length > MAX_PAIRS) addBorder(left[2]! & 63, right[0]! & 15);

@@ -72,8 +72,7 @@ export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
   if (!GENERAL_MODELS.includes(model.type)) return { unsupported: `a ${model.type} model`, refuse: true };
   if (mentions(json.normalizer, "Precompiled")) return { unsupported: "a Precompiled normalizer", refuse: true };
   if (model.type !== undefined && model.type !== "BPE") return { unsupported: `model type ${model.type}` };
-  if (!isObject(model.vocab) || !Array.isArray(model.merges))
-    return { unsupported: "a model without vocab and merges" };
+  if (!json.words || !json.merges) return { unsupported: "a model without vocab and merges", refuse: true };
   if (model.dropout) return { unsupported: "dropout" };
   if (model.continuing_subword_prefix) return { unsupported: "continuing_subword_prefix" };
   if (model.end_of_word_suffix) return { unsupported: "end_of_word_suffix" };
@@ -146,8 +145,8 @@ const mentions = (part: unknown, type: string): boolean => JSON.stringify(part ?
 
 /** What about the added tokens a single leftmost-longest pass would get wrong, or undefined. */
 function addedTokenProblem(json: TokenizerJson): string | undefined {
-  const vocab = isObject(json.model.vocab) ? json.model.vocab : {};
-  const size = Object.keys(vocab).length;
+  const { words } = json;
+  if (!words) return undefined;
   let highest = -1;
   for (const token of [...json.added_tokens].sort((a, b) => a.id - b.id)) {
     const name = JSON.stringify(token.content);
@@ -155,9 +154,10 @@ function addedTokenProblem(json: TokenizerJson): string | undefined {
     if (token.single_word) return `single_word of the added token ${name}`;
     if (token.normalized && hasNormalizer(json)) return `a normalizer for the added token ${name}`;
     // the Rust library numbers added tokens itself: by the vocabulary, else the next free id
-    const inVocabulary = Object.hasOwn(vocab, token.content) ? vocab[token.content] : undefined;
-    const expected = inVocabulary ?? (highest >= size ? highest + 1 : size);
-    if (expected !== token.id && isObject(json.model.vocab)) {
+    const content = Buffer.from(token.content);
+    const inVocabulary = words.find(content, 0, content.length);
+    const expected = inVocabulary >= 0 ? inVocabulary : Math.max(highest + 1, words.count);
+    if (expected !== token.id) {
       return `the id ${token.id} for the added token ${name} (it would become ${expected})`;
     }
     highest = Math.max(highest, token.id);

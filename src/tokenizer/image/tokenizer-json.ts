@@ -1,17 +1,21 @@
 import { TokenizerError } from "../tokenizer.ts";
+import { another, type Cursor, enter, expectByte, peek, readString, skipValue } from "./json-bytes.ts";
+import { readMerges, readWords, type Words } from "./words.ts";
 
 /** The parts of a tokenizer.json that decide ids; what is `unknown` is compared with known configurations as a whole. */
 export interface TokenizerJson {
   readonly model: {
     readonly type?: string;
-    readonly vocab: Readonly<Record<string, number>>;
-    readonly merges: readonly (string | readonly [string, string])[];
     readonly ignore_merges?: boolean;
     readonly byte_fallback?: boolean;
     readonly dropout?: number | null;
     readonly continuing_subword_prefix?: string | null;
     readonly end_of_word_suffix?: string | null;
   };
+  /** The model's `vocab`, if it is an object of names and ids. */
+  readonly words: Words | undefined;
+  /** The model's `merges`: by rank the ids of left, right and result. */
+  readonly merges: Uint32Array | undefined;
   readonly added_tokens: readonly AddedTokenJson[];
   readonly normalizer?: unknown;
   readonly pre_tokenizer?: unknown;
@@ -28,20 +32,70 @@ export interface AddedTokenJson {
   readonly rstrip?: boolean;
 }
 
-/** Parses tokenizer.json far enough to look at it. Throws `TokenizerError` when it is no such file. */
+/**
+ * Reads a tokenizer.json. Its vocabulary and merges (hundreds of thousands of strings) go from the file's bytes straight into
+ * typed arrays: as JavaScript strings they would take 200 MB. Throws `TokenizerError` when it is no such file.
+ */
 export function parseTokenizerJson(bytes: Uint8Array): TokenizerJson {
-  let json: unknown;
+  const { vocab, merges } = findLargeParts(bytes);
+  const json = parse(without(bytes, [vocab, merges]));
+  if (!isObject(json) || !isObject(json["model"])) throw new TokenizerError("tokenizer.json has no model");
+  const added = json["added_tokens"] ?? [];
+  if (!isAddedTokens(added)) throw new TokenizerError("added_tokens of tokenizer.json is not a list of tokens");
+  const words = vocab && bytes[vocab.from] === 0x7b ? readWords(bytes.subarray(vocab.from, vocab.to)) : undefined;
+  const pairs = words && merges && readMerges(bytes.subarray(merges.from, merges.to), words);
+  return { ...json, model: json["model"], added_tokens: added, words, merges: pairs };
+}
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Where the values of `model.vocab` and `model.merges` lie. */
+function findLargeParts(bytes: Uint8Array): { vocab?: Span; merges?: Span } {
+  const found: { vocab?: Span; merges?: Span } = {};
+  const cursor: Cursor = { bytes, at: 0 };
+  eachMember(cursor, (key) => {
+    if (key !== "model" || peek(cursor) !== 0x7b) return skipValue(cursor);
+    eachMember(cursor, (part) => {
+      peek(cursor);
+      const from = cursor.at;
+      skipValue(cursor);
+      if (part === "vocab" || part === "merges") found[part] = { from, to: cursor.at };
+    });
+  });
+  return found;
+}
+
+/** Calls `visit` with the cursor at each value of an object; it must move past the value. */
+function eachMember(cursor: Cursor, visit: (key: string) => void): void {
+  const name = new Uint8Array(256);
+  if (!enter(cursor, 0x7b, 0x7d)) return;
+  do {
+    const end = readString(cursor, name, 0);
+    expectByte(cursor, 0x3a);
+    visit(end > name.length ? "" : new TextDecoder().decode(name.subarray(0, end)));
+  } while (another(cursor, 0x7d));
+}
+
+/** The text without some values: null stands in their place. */
+function without(bytes: Uint8Array, spans: readonly (Span | undefined)[]): Uint8Array {
+  const parts: Uint8Array[] = [];
+  let at = 0;
+  for (const span of spans.filter((s) => s !== undefined).sort((a, b) => a.from - b.from)) {
+    parts.push(bytes.subarray(at, span.from), Buffer.from("null"));
+    at = span.to;
+  }
+  return Buffer.concat([...parts, bytes.subarray(at)]);
+}
+
+function parse(bytes: Uint8Array): unknown {
   try {
-    json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (error) {
     throw new TokenizerError(`tokenizer.json is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
-  if (!isObject(json) || !isObject(json["model"])) throw new TokenizerError("tokenizer.json has no model");
-  const { added_tokens: added } = json;
-  if (added !== undefined && added !== null && !isAddedTokens(added)) {
-    throw new TokenizerError("added_tokens of tokenizer.json is not a list of tokens");
-  }
-  return { ...json, added_tokens: added ?? [] } as unknown as TokenizerJson;
 }
 
 export const isObject = (x: unknown): x is Record<string, unknown> =>

@@ -1,6 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { TokenizerError } from "../tokenizer.ts";
 import { Flag, MAX_TOKENS } from "./header.ts";
 import type { TokenizerJson } from "./tokenizer-json.ts";
+import type { Words } from "./words.ts";
 
 /** A vocabulary in typed arrays: the bytes of token `i` are `bytes[offsets[i], offsets[i + 1])`. */
 export interface Vocabulary {
@@ -15,95 +17,67 @@ export interface Vocabulary {
   readonly merges: Uint32Array;
 }
 
-const utf8 = new TextEncoder();
+/** Writes what the vocabulary entry `bytes[from, to)` decodes to at `out[at]`; returns the end. It is never longer than the entry. */
+export type WriteWord = (bytes: Uint8Array, from: number, to: number, out: Uint8Array, at: number) => number;
 
-/** Lays out token bytes in the order of ids. `bytesOf` turns a vocabulary entry into the bytes that it decodes to. */
-export function layOut(json: TokenizerJson, byteIds: Int32Array, bytesOf: (word: string) => Uint8Array): Vocabulary {
-  const { vocab } = json.model;
-  const words = Object.keys(vocab);
+/** Lays out token bytes in the order of ids. */
+export function layOut(json: TokenizerJson, words: Words, byteIds: Int32Array, write: WriteWord): Vocabulary {
   let tokenCount = 0;
-  for (const word of words) tokenCount = Math.max(tokenCount, validId(word, vocab[word]) + 1);
-  for (const token of json.added_tokens) tokenCount = Math.max(tokenCount, validId(token.content, token.id) + 1);
-
-  const parts: (Uint8Array | undefined)[] = new Array(tokenCount);
-  const flags = new Uint8Array(tokenCount);
-  for (const word of words) {
-    const id = vocab[word]!;
-    if (parts[id]) throw new TokenizerError(`two vocabulary entries of tokenizer.json have the id ${id}`);
-    parts[id] = bytesOf(word);
+  for (let i = 0; i < words.count; i++) tokenCount = Math.max(tokenCount, words.ids[i]! + 1);
+  let room = words.bytes.length;
+  for (const { id, content } of json.added_tokens) {
+    if (id >= MAX_TOKENS) throw new TokenizerError(`tokenizer.json gives ${JSON.stringify(content)} the id ${id}`);
+    tokenCount = Math.max(tokenCount, id + 1);
+    room += content.length * 3;
   }
-  for (const token of json.added_tokens) {
-    if (parts[token.id] && vocab[token.content] !== token.id) {
-      throw new TokenizerError(`an added token of tokenizer.json has the id ${token.id} of another token`);
+  // first in the order of the file, then in that of the ids
+  const loose = new Uint8Array(room);
+  const from = new Int32Array(tokenCount).fill(-1);
+  const to = new Int32Array(tokenCount);
+  let at = 0;
+  for (let i = 0; i < words.count; i++) {
+    const id = words.ids[i]!;
+    if (from[id]! >= 0) throw new TokenizerError(`two vocabulary entries of tokenizer.json have the id ${id}`);
+    from[id] = at;
+    at = write(words.bytes, words.offsets[i]!, words.offsets[i + 1]!, loose, at);
+    to[id] = at;
+  }
+  const flags = new Uint8Array(tokenCount);
+  for (const { id, content, special } of json.added_tokens) {
+    const text = Buffer.from(content);
+    if (from[id]! < 0) {
+      from[id] = at;
+      loose.set(text, at);
+      at += text.length;
+      to[id] = at;
+    } else if (words.find(text, 0, text.length) !== id) {
+      throw new TokenizerError(`an added token of tokenizer.json has the id ${id} of another token`);
     }
-    parts[token.id] = bytesOfAdded(token.content, vocab[token.content] === undefined ? undefined : bytesOf);
-    flags[token.id] = Flag.added | (token.special ? Flag.special : 0);
+    flags[id] = Flag.added | (special ? Flag.special : 0);
   }
   const offsets = new Uint32Array(tokenCount + 1);
+  const bytes = new Uint8Array(at);
   let total = 0;
   for (let id = 0; id < tokenCount; id++) {
     offsets[id] = total;
-    total += parts[id]?.length ?? 0;
+    if (from[id]! < 0) continue;
+    const first = total;
+    let all = 0;
+    for (let i = from[id]!; i < to[id]!; i++) {
+      all |= loose[i]!;
+      bytes[total++] = loose[i]!;
+    }
+    if (all < 0x80 || isUtf8(bytes.subarray(first, total))) flags[id]! |= Flag.whole;
   }
   offsets[tokenCount] = total;
-  const bytes = new Uint8Array(total);
-  for (let id = 0; id < tokenCount; id++) {
-    const part = parts[id];
-    if (!part) continue;
-    bytes.set(part, offsets[id]!);
-    if (isWhole(part)) flags[id]! |= Flag.whole;
-  }
-  return { tokenCount, offsets, bytes, flags, byteIds, merges: readMerges(json) };
-}
-
-/** An added token decodes to its own text; where it is a vocabulary entry too, both readings must be the same bytes. */
-function bytesOfAdded(content: string, bytesOf: ((word: string) => Uint8Array) | undefined): Uint8Array {
-  const own = utf8.encode(content);
-  if (bytesOf && Buffer.compare(own, bytesOf(content)) !== 0 && !content.includes("▁")) {
-    throw new TokenizerError(`the added token ${JSON.stringify(content)} means something else in the vocabulary`);
-  }
-  return bytesOf ? bytesOf(content) : own;
-}
-
-function validId(word: string, id: unknown): number {
-  if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id >= MAX_TOKENS) {
-    throw new TokenizerError(`tokenizer.json gives ${JSON.stringify(word)} the id ${String(id)}`);
-  }
-  return id;
-}
-
-function readMerges(json: TokenizerJson): Uint32Array {
-  const { vocab, merges } = json.model;
-  const out = new Uint32Array(merges.length * 3);
-  let at = 0;
-  for (const merge of merges) {
-    const space = typeof merge === "string" ? merge.indexOf(" ") : 0;
-    const left = typeof merge === "string" ? merge.slice(0, space) : merge[0];
-    const right = typeof merge === "string" ? merge.slice(space + 1) : merge[1];
-    const x = vocab[left];
-    const y = vocab[right];
-    const merged = vocab[left + right];
-    if (x === undefined || y === undefined || merged === undefined) {
-      throw new TokenizerError(
-        `the merge ${JSON.stringify(merge)} of tokenizer.json uses a token that is not in the vocabulary`,
-      );
-    }
-    out[at++] = x;
-    out[at++] = y;
-    out[at++] = merged;
-  }
-  return out;
-}
-
-const strict = new TextDecoder("utf-8", { fatal: true });
-function isWhole(bytes: Uint8Array): boolean {
-  if (bytes.every((b) => b < 128)) return true;
-  try {
-    strict.decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
+  return {
+    tokenCount,
+    offsets,
+    bytes: bytes.subarray(0, total),
+    flags,
+    byteIds,
+    merges: json.merges ?? new Uint32Array(0),
+  };
 }
 
 /** Lengths that the lookup tables are sized by: tokens of 9 to 16 bytes, and longer ones. */
