@@ -1,27 +1,57 @@
+/** From a worker's URL to an Engine of a known dialect, without a word on the wire. */
 import type { Channel, ChannelOptions } from "./channel.ts";
-import { type EngineTransport, parseTarget } from "./connect.ts";
-import type { Engine } from "./engine.ts";
-import { EngineError } from "./engine.ts";
+import { DIALECTS } from "./dialects.ts";
+import { type Engine, EngineError } from "./engine.ts";
 import { createFramingChannel } from "./framing-channel.ts";
 import { lazyChannel } from "./lazy-channel.ts";
-import { createVllmEngine } from "./vllm/engine.ts";
 
-export function createEngine(
-  dialect: string,
-  url: string,
-  o: { transport: EngineTransport; keepaliveMs: number },
-): Engine {
-  const { target } = parseTarget(url);
-  const options: ChannelOptions = {
-    maxReceiveBytes: 256 << 20,
-    keepaliveMs: o.keepaliveMs,
-    keepaliveTimeoutMs: 10_000,
-    connectTimeoutMs: 5000,
+export type EngineTransport = "framing" | "grpc-js";
+
+export interface EngineOptions {
+  readonly transport: EngineTransport;
+  /** Interval of HTTP/2 pings in milliseconds; 0 sends none. */
+  readonly keepaliveMs: number;
+  /** For `grpcs://`; PEM texts. Without a CA the system's are used. */
+  readonly tls?: NonNullable<ChannelOptions["tls"]>;
+  readonly keepaliveTimeoutMs?: number;
+  readonly connectTimeoutMs?: number;
+  readonly maxReceiveBytes?: number;
+}
+
+/**
+ * An engine at `grpc://host:port` or `grpcs://host:port`. Connects with the first call.
+ * Throws EngineError "unimplemented" for a dialect that the gateway does not speak, "invalid" for a URL of another form.
+ */
+export function createEngine(dialect: string, url: string, options: EngineOptions): Engine {
+  return engineOver(dialect, openChannel(url, options));
+}
+
+/** An engine of a dialect over one channel for everything. */
+export function engineOver(dialect: string, channel: Channel): Engine {
+  const create = DIALECTS.find((known) => known.name === dialect)?.create;
+  if (create === undefined) throw new EngineError("unimplemented", `the ${dialect} dialect is not supported`);
+  return create({ stream: channel, control: channel });
+}
+
+/** A channel to an engine URL; connects with the first call. */
+export function openChannel(url: string, options: EngineOptions): Channel {
+  const { target, secure } = parseTarget(url);
+  const channelOptions: ChannelOptions = {
+    // Servers send up to 256 MiB.
+    maxReceiveBytes: options.maxReceiveBytes ?? 256 << 20,
+    keepaliveMs: options.keepaliveMs,
+    keepaliveTimeoutMs: options.keepaliveTimeoutMs ?? 10_000,
+    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    ...(secure ? { tls: options.tls ?? {} } : {}),
   };
-  const grpcJs = (): Channel =>
-    lazyChannel(async () => (await import("./grpc-js-channel.ts")).createGrpcJsChannel(target, options));
-  const control = grpcJs();
-  const stream = o.transport === "framing" ? createFramingChannel(target, options) : control;
-  if (dialect !== "vllm") throw new EngineError("unimplemented", `the ${dialect} dialect is not supported`);
-  return createVllmEngine({ stream, control });
+  if (options.transport === "framing") return createFramingChannel(target, channelOptions);
+  // Loaded only when it is asked for: it costs start time and memory in every thread.
+  return lazyChannel(async () => (await import("./grpc-js-channel.ts")).createGrpcJsChannel(target, channelOptions));
+}
+
+/** `host:port` of an engine URL, and whether it asks for TLS. Throws EngineError "invalid". */
+export function parseTarget(url: string): { readonly target: string; readonly secure: boolean } {
+  const parts = /^(grpcs?):\/\/([^/?#@\s]+:\d+)\/?$/i.exec(url);
+  if (parts === null) throw new EngineError("invalid", "an engine URL must be grpc://host:port or grpcs://host:port");
+  return { target: parts[2]!, secure: parts[1]!.toLowerCase() === "grpcs" };
 }

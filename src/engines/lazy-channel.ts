@@ -1,56 +1,70 @@
+/** A channel whose code is loaded, and whose connection is made, with the first call. */
 import type { CallOptions, Channel, StreamCall, StreamHandler } from "./channel.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 
-/** A channel whose code is loaded, and whose connection is made, at the first call. */
+/** `open` loads and creates the channel; it is called once, and again after it failed. */
 export function lazyChannel(open: () => Promise<Channel>): Channel {
   let opening: Promise<Channel> | undefined;
+  let opened: Channel | undefined;
   let closed = false;
-  const channel = () => {
-    opening ??= open();
+
+  function channel(): Promise<Channel> {
+    opening ??= open().then(
+      (made) => {
+        if (closed) made.close();
+        opened = made;
+        return made;
+      },
+      () => {
+        opening = undefined;
+        throw new GrpcError(GrpcStatus.UNAVAILABLE, "the channel can't be loaded");
+      },
+    );
     return opening;
-  };
-  return {
-    async unary(path: string, request: Uint8Array, options?: CallOptions): Promise<Uint8Array> {
-      if (closed) throw new GrpcError(GrpcStatus.UNAVAILABLE, "the channel is closed");
-      return (await channel()).unary(path, request, options);
-    },
-    serverStream(path: string, request: Uint8Array, handler: StreamHandler, options?: CallOptions): StreamCall {
-      let call: StreamCall | undefined;
-      let cancelled = false;
-      let paused = false;
-      channel().then(
-        (opened) => {
-          if (cancelled) return;
-          call = opened.serverStream(path, request, handler, options);
-          if (paused) call.pause();
-        },
-        (error: unknown) => {
-          if (!cancelled) handler.onEnd(new GrpcError(GrpcStatus.UNAVAILABLE, (error as Error).message));
-        },
-      );
-      return {
-        cancel() {
-          if (call !== undefined) return call.cancel();
-          if (cancelled) return;
-          cancelled = true;
-          handler.onEnd(new GrpcError(GrpcStatus.CANCELLED, "cancelled"));
-        },
-        pause() {
-          paused = true;
-          call?.pause();
-        },
-        resume() {
-          paused = false;
-          call?.resume();
-        },
-      };
-    },
-    close() {
-      closed = true;
-      opening?.then(
-        (opened) => opened.close(),
-        () => {},
-      );
-    },
-  };
+  }
+
+  async function unary(path: string, request: Uint8Array, options?: CallOptions): Promise<Uint8Array> {
+    return (await channel()).unary(path, request, options);
+  }
+
+  function serverStream(path: string, request: Uint8Array, handler: StreamHandler, options?: CallOptions): StreamCall {
+    if (opened !== undefined) return opened.serverStream(path, request, handler, options);
+    let call: StreamCall | undefined;
+    let ended = false;
+    let paused = false;
+    channel().then(
+      (made) => {
+        if (ended) return;
+        call = made.serverStream(path, request, handler, options);
+        if (paused) call.pause();
+      },
+      (error: GrpcError) => {
+        if (!ended) handler.onEnd(error);
+      },
+    );
+    return {
+      cancel() {
+        if (call !== undefined) call.cancel();
+        else if (!ended) {
+          ended = true;
+          handler.onEnd(new GrpcError(GrpcStatus.CANCELLED, "cancelled by the client"));
+        }
+      },
+      pause() {
+        paused = true;
+        call?.pause();
+      },
+      resume() {
+        paused = false;
+        call?.resume();
+      },
+    };
+  }
+
+  function close(): void {
+    closed = true;
+    opened?.close();
+  }
+
+  return { unary, serverStream, close };
 }

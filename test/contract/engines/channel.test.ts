@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Channel } from "../../../src/engines/channel.ts";
 import { GrpcStatus } from "../../../src/engines/grpc-error.ts";
 import { startTestServer, type TestServer } from "../../support/grpc-server.ts";
-import { CHANNELS, failure, json, NOTHING, OPTIONS, read, sleep, stats, text, until } from "./channels.ts";
+import { CHANNELS_AND_LATE, failure, json, NOTHING, OPTIONS, read, sleep, stats, text, until } from "./channels.ts";
 
 setDefaultTimeout(20_000);
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.kill());
 
-describe.each(CHANNELS)("channel %s", (_name, create) => {
+describe.each(CHANNELS_AND_LATE)("channel %s", (_name, create) => {
   let channel: Channel;
   beforeAll(() => {
     channel = create(server.target, OPTIONS);

@@ -3,6 +3,7 @@ import type { CallOptions, Channel, ChannelOptions } from "../../../src/engines/
 import { createFramingChannel } from "../../../src/engines/framing-channel.ts";
 import { GrpcError } from "../../../src/engines/grpc-error.ts";
 import { createGrpcJsChannel } from "../../../src/engines/grpc-js-channel.ts";
+import { lazyChannel } from "../../../src/engines/lazy-channel.ts";
 
 export const OPTIONS: ChannelOptions = {
   maxReceiveBytes: 32 << 20,
@@ -11,12 +12,17 @@ export const OPTIONS: ChannelOptions = {
   connectTimeoutMs: 3000,
 };
 
-export const CHANNELS = [
+export type MakeChannel = (target: string, options: ChannelOptions) => Channel;
+
+export const CHANNELS: readonly (readonly [string, MakeChannel])[] = [
   ["framing", createFramingChannel],
   ["grpc-js", createGrpcJsChannel],
-] as const;
-
-export type MakeChannel = (target: string, options: ChannelOptions) => Channel;
+];
+/** With the wrapper that loads a channel's code late. */
+export const CHANNELS_AND_LATE: typeof CHANNELS = [
+  ...CHANNELS,
+  ["grpc-js, loaded late", (target, options) => lazyChannel(async () => createGrpcJsChannel(target, options))],
+];
 
 export const NOTHING = new Uint8Array(0);
 export const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));

@@ -1,6 +1,8 @@
 /** From a URL to an engine: which dialect is found, and what is said when there is none. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { connectEngine, parseTarget, SUPPORTED_DIALECTS } from "../../../src/engines/connect.ts";
+import { connectEngine } from "../../../src/engines/connect.ts";
+import { createEngine, parseTarget } from "../../../src/engines/create.ts";
+import { SUPPORTED_DIALECTS } from "../../../src/engines/dialects.ts";
 import { EngineError } from "../../../src/engines/engine.ts";
 import { type Script, startVllmServer } from "../../support/vllm-server.ts";
 
@@ -63,6 +65,20 @@ describe.each(["framing", "grpc-js"] as const)("connecting over %s", (transport)
   test("a server that does not answer", async () => {
     const { url } = await serve({ HealthCheck: () => {} });
     expect((await problem(connectEngine(url, { ...options, detectDeadlineMs: 150 }))).kind).toBe("timeout");
+  });
+
+  test("grpcs:// means TLS, also for an engine that was not asked", async () => {
+    const { url } = await serve({
+      HealthCheck(call) {
+        call.send({ healthy: true });
+        call.end();
+      },
+    });
+    const plain = createEngine("vllm", url, options);
+    const secure = createEngine("vllm", url.replace("grpc:", "grpcs:"), options);
+    open.push(plain, secure);
+    expect((await plain.health(2000)).healthy).toBe(true);
+    expect((await problem(secure.health(2000))).kind).toBe("unavailable");
   });
 
   test("a dialect that is given is taken without asking; one that is not spoken is refused", async () => {
