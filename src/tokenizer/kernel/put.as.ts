@@ -1,0 +1,120 @@
+/** Ids of one piece, or of a part that no merge crosses: looked up, from the cache, or merged. */
+import { findTokenBy, hash16, hash8, hashLong, same } from "./lookup.as";
+import { merge } from "./merge.as";
+import { search } from "./search.as";
+import {
+  family, GEMMA, longVocab, longVocabMask, longWords, longWordsMask, medium, mediumSlots, result, short, shortSlots,
+  wholeFilter, wholeOnly, wholeOnlyMask, words, wordsShift,
+} from "./state.as";
+
+const LONG_ENTRY: usize = 256; // hash, length, count, 116 key bytes, 32 ids
+const LONG_KEY: i32 = 116;
+const LONG_IDS: i32 = 32;
+
+/** Ids of the bytes [s, s + len) to o; returns the new o. `whole` is false for a part of a piece. 8 bytes from s on are readable. */
+@inline
+export function put(s: usize, len: i32, o: usize, whole: bool): usize {
+  if (len <= 8) {
+    const key = load<u64>(s) << (64 - (<u64>len << 3));
+    const h = hash8(key);
+    const at = short + (<usize>((<u64>h * shortSlots) >> 32) << 4);
+    if (load<u64>(at) == key && load<u32>(at, 12) == len) {
+      store<u32>(o, load<u32>(at, 8));
+      return o + 4;
+    }
+    return putShort(s, len, o, whole, at, key, h);
+  }
+  return putMore(s, len, o, whole);
+}
+
+function putShort(s: usize, len: i32, o: usize, whole: bool, at: usize, key: u64, h: u32): usize {
+  while (load<u32>(at, 12)) {
+    if (load<u64>(at) == key && load<u32>(at, 12) == len) {
+      store<u32>(o, load<u32>(at, 8));
+      return o + 4;
+    }
+    at += 16;
+  }
+  return putWord(s, len, o, whole, key, 0, h);
+}
+
+function putMore(s: usize, len: i32, o: usize, whole: bool): usize {
+  if (len > 16) return putLong(s, len, o, whole);
+  const k0 = load<u64>(s), k1 = load<u64>(s + <usize>len - 8);
+  const h = hash16(k0, k1);
+  let at = medium + (<usize>((<u64>h * mediumSlots) >> 32) << 5);
+  while (load<u32>(at, 28)) {
+    if (load<u64>(at) == k0 && load<u64>(at, 8) == k1 && load<u32>(at, 28) == len) {
+      store<u32>(o, load<u32>(at, 16));
+      return o + 4;
+    }
+    at += 32;
+  }
+  return putWord(s, len, o, whole, k0, k1, h);
+}
+
+/** What is no token: from the cache, or merged. */
+function putWord(s: usize, len: i32, o: usize, whole: bool, k0: u64, k1: u64, h: u32): usize {
+  if (whole && wholeOnlyMask && (<u32>load<u8>(wholeFilter + (h >> 23)) >> ((h >> 20) & 7)) & 1) {
+    const id = findTokenBy(hashLong(s, len), wholeOnly, wholeOnlyMask, s, len);
+    if (id >= 0) {
+      store<u32>(o, id);
+      return o + 4;
+    }
+  }
+  const w = words + (<usize>((h * 0x9e3779b1) >> wordsShift) << 6);
+  let m = load<u32>(w, 28);
+  if (m >> 8 == <u32>len && load<u64>(w) == k0 && load<u64>(w, 8) == k1) {
+    v128.store(o, v128.load(w, 16));
+    return o + ((<usize>m & 255) << 2);
+  }
+  m = load<u32>(w, 60);
+  if (m >> 8 == <u32>len && load<u64>(w, 32) == k0 && load<u64>(w, 40) == k1) {
+    v128.store(o, v128.load(w, 48));
+    return o + ((<usize>m & 255) << 2);
+  }
+  // searching beats merging in words of other scripts (and in long ones), not in short ASCII words
+  let n = family != GEMMA && load<u8>(s + <usize>len - 1) > 127 ? search(s, len) : 0;
+  if (!n) n = merge(s, len);
+  for (let i = 0; i < n; i++) store<u32>(o + (<usize>i << 2), load<u32>(result + (<usize>i << 2)));
+  if (n <= 3) {
+    if (load<u32>(w, 28)) {
+      v128.store(w, v128.load(w), 32);
+      v128.store(w, v128.load(w, 16), 48);
+    }
+    store<u64>(w, k0);
+    store<u64>(w, k1, 8);
+    store<u32>(w, load<u32>(result), 16);
+    store<u32>(w, load<u32>(result, 4), 20);
+    store<u32>(w, load<u32>(result, 8), 24);
+    store<u32>(w, (len << 8) | n, 28);
+  }
+  return o + (<usize>n << 2);
+}
+
+function putLong(s: usize, len: i32, o: usize, whole: bool): usize {
+  const h = hashLong(s, len);
+  let id = findTokenBy(h, longVocab, longVocabMask, s, len);
+  if (id < 0 && whole && wholeOnlyMask) id = findTokenBy(h, wholeOnly, wholeOnlyMask, s, len);
+  if (id >= 0) {
+    store<u32>(o, id);
+    return o + 4;
+  }
+  const at = longWords + <usize>(h & longWordsMask) * LONG_ENTRY;
+  if (len <= LONG_KEY && load<u32>(at) == h && <i32>load<u32>(at, 4) == len && same(at + 12, s, len)) {
+    const n: usize = load<u32>(at, 8);
+    memory.copy(o, at + 128, n << 2);
+    return o + (n << 2);
+  }
+  let n = family != GEMMA && len <= 60 ? search(s, len) : 0;
+  if (!n) n = merge(s, len);
+  memory.copy(o, result, <usize>n << 2);
+  if (len <= LONG_KEY && n <= LONG_IDS) {
+    store<u32>(at, h);
+    store<u32>(at, len, 4);
+    store<u32>(at, n, 8);
+    memory.copy(at + 12, s, len);
+    memory.copy(at + 128, result, <usize>n << 2);
+  }
+  return o + (<usize>n << 2);
+}

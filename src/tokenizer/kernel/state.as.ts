@@ -1,0 +1,114 @@
+/** Where the tables and buffers lie, read from the image's header. All addresses and sizes are bytes; `p`, `s`, `e`, `n` stand for start and end. */
+
+export const CL100K: i32 = 0;
+export const O200K: i32 = 1;
+export const DEEPSEEK: i32 = 2;
+export const GEMMA: i32 = 3;
+export const K0: u64 = 0x9e3779b97f4a7c15;
+export const K1: u64 = 0xc2b2ae3d27d4eb4f;
+export const NONE: u32 = 0xffffffff;
+export let family: i32 = 0;
+export let maxDigits: i32 = 3;
+export let contractions: bool = true; // does 's belong to the word or stand alone? Without, an apostrophe is punctuation
+export let classBits: usize = 0; // class by ASCII byte
+export let classIndex: usize = 0; // u16 page by code point >> 8
+export let classPages: usize = 0;
+export let short: usize = 0; // tokens of up to 8 bytes, 16-byte entries: key 8, id, length
+export let shortSlots: u64 = 0;
+export let medium: usize = 0; // tokens of 9 to 16 bytes, 32-byte entries: key 16, id, -, -, length
+export let mediumSlots: u64 = 0;
+export let longVocab: usize = 0; // hash, id
+export let longVocabMask: u32 = 0;
+export let tokenOffsets: usize = 0;
+export let tokenBytes: usize = 0;
+export let wholeOnly: usize = 0; // hash, id: tokens that only ignore_merges can produce
+export let wholeOnlyMask: u32 = 0;
+export let wholeFilter: usize = 0; // 4096 bits by the hash of the first 16 bytes
+export let byteIds: usize = 0;
+export let bytePairs: usize = 0; // rank + 1 and id by two bytes
+export let pairs: usize = 0; // 16-byte entries: left << 20 | right, rank + 1, id
+export let pairSlots: u64 = 0;
+export let tokenFilter: usize = 0; // 2 Mbit: may these bytes be a token of up to 16 bytes?
+export let splits: usize = 0; // u64 per token, its last merge: rank + 1 24 (0: a single byte), left 20, right 20; -1 if search may not use it
+export let hotPairs: usize = 0; // the merges of lowest rank, in a small table of their own
+export let hotSlots: u64 = 0;
+export let hotRanks: u32 = 0;
+export let pairFilter: usize = 0; // 4 Mbit: most lookups are for pairs that do not merge
+export let joinFilter: usize = 0; // pairs of neighbouring characters that some merge joins
+export let joinShift: u32 = 0;
+export let joinBorders: usize = 0; // byte by (last 6 bits of a character, low 4 bits of the next one's first byte): some merge of partial characters joins there
+export let added: usize = 0; // trie: key, next
+export let addedMask: u32 = 0;
+export let addedIds: usize = 0;
+export let addedFirst: usize = 0;
+export let addedOne: i32 = -1; // the only first byte of added tokens, or -1
+export let words: usize = 0; // cache, 2-way sets of 32-byte entries: key 16, 3 ids, length << 8 | count
+export let wordsShift: u32 = 0;
+export let longWords: usize = 0; // cache, direct mapped
+export let longWordsMask: u32 = 0;
+export let scratch: usize = 0;
+let scratchSize: usize = 0;
+export let result: usize = 0; // ids of the last merge
+export let asciiJoins: usize = 0; // Gemma: byte by two ASCII characters
+
+/** Takes the image at `header`; `cache` is zeroed room for 2^wordBits words (32 bytes each) and 2^longBits long words (256 bytes each). */
+export function init(header: usize, cache: usize, wordBits: i32, longBits: i32): void {
+  family = load<i32>(header, 8);
+  maxDigits = load<i32>(header, 12);
+  contractions = load<u32>(header, 176) != 0;
+  classBits = header + load<u32>(header, 16);
+  classIndex = header + load<u32>(header, 20);
+  classPages = header + load<u32>(header, 24);
+  short = header + load<u32>(header, 28);
+  shortSlots = load<u32>(header, 32);
+  medium = header + load<u32>(header, 36);
+  mediumSlots = load<u32>(header, 84);
+  longVocab = header + load<u32>(header, 40);
+  longVocabMask = load<u32>(header, 44);
+  tokenOffsets = header + load<u32>(header, 48);
+  tokenBytes = header + load<u32>(header, 52);
+  wholeOnly = header + load<u32>(header, 56);
+  wholeOnlyMask = load<u32>(header, 60);
+  byteIds = header + load<u32>(header, 64);
+  bytePairs = header + load<u32>(header, 68);
+  pairs = header + load<u32>(header, 72);
+  pairSlots = load<u32>(header, 76);
+  pairFilter = header + load<u32>(header, 80);
+  joinFilter = header + load<u32>(header, 88);
+  joinShift = load<u32>(header, 92);
+  joinBorders = header + load<u32>(header, 132);
+  wholeFilter = header + load<u32>(header, 136);
+  hotPairs = header + load<u32>(header, 144);
+  hotSlots = load<u32>(header, 148);
+  hotRanks = load<u32>(header, 152);
+  tokenFilter = header + load<u32>(header, 156);
+  splits = header + load<u32>(header, 160);
+  asciiJoins = header + load<u32>(header, 168);
+  added = header + load<u32>(header, 96);
+  addedMask = load<u32>(header, 100);
+  addedIds = header + load<u32>(header, 104);
+  addedFirst = header + load<u32>(header, 108);
+  addedOne = load<i32>(header, 112);
+  words = cache;
+  wordsShift = 32 - (wordBits - 1);
+  longWords = cache + (<usize>32 << wordBits);
+  longWordsMask = (1 << longBits) - 1;
+  reserve(4096);
+}
+
+/** Scratch of at least `size` at the end of memory; what it held is lost. */
+export function reserve(size: usize): void {
+  if (size <= scratchSize) return;
+  let want: usize = 65536;
+  while (want < size) want <<= 1;
+  const page = memory.grow(<i32>(want >>> 16));
+  if (page < 0) unreachable();
+  scratch = <usize>page << 16;
+  scratchSize = want;
+}
+
+/** Says where the ids of the last merge lie. */
+@inline
+export function setResult(at: usize): void {
+  result = at;
+}
