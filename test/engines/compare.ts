@@ -1,5 +1,5 @@
 import type { Answer, AnswerChoice, LogprobItem, TokenProbability } from "./answer.ts";
-import type { EngineCase } from "./cases.ts";
+import type { EngineCase } from "./cases/row.ts";
 
 /** Largest difference of two logprobs of one token: batches of different size add in another order. */
 const TOLERANCE = 0.02;

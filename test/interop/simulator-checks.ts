@@ -3,7 +3,6 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { join } from "node:path";
 import { gatewayBinary, ServerStartError, startServer } from "../engines/servers.ts";
 import realVllm from "../golden/engines/vllm-0.32.json" with { type: "json" };
-import { bundleFolder } from "./scripted-engine.ts";
 import { type ProbeRecord, shapeDifferences } from "./shapes.ts";
 import type { Suite } from "./suite.ts";
 
@@ -33,7 +32,7 @@ async function probe(python: string, url: string): Promise<ProbeReport> {
 
 /** Gives the number of skipped checks: the engine may be missing in the binary. */
 export async function simulatorChecks(suite: Suite, python: string): Promise<number> {
-  const command = [await gatewayBinary(), "engine", "--dialect", "vllm", "--port", "0", "--model-path", bundleFolder];
+  const command = [await gatewayBinary(), "engine", "--dialect", "vllm", "--port", "0"];
   let engine: Awaited<ReturnType<typeof startServer>>;
   try {
     engine = await startServer(command, /(grpc:\/\/[\d.:]+)/, 30_000);

@@ -1,4 +1,4 @@
-import type { ChatBody } from "./answer.ts";
+import type { Row } from "./row.ts";
 
 /**
  * Texts that the engine is made to say byte for byte, by a `choice` of one. The split into tokens is drawn at random: characters
@@ -20,9 +20,9 @@ const texts: Readonly<Record<string, string>> = {
 const SEEDS = [1, 2, 3];
 
 /** Rows for the case table: name, body, expectation. */
-export const forcedTextCases: [string, ChatBody, { expectText: string }][] = Object.entries(texts).flatMap(
-  ([name, text]) =>
-    SEEDS.map((seed): [string, ChatBody, { expectText: string }] => [
+export const forcedTextCases: readonly Row[] = Object.entries(texts).flatMap(([name, text]) =>
+  SEEDS.map(
+    (seed): Row => [
       `forced text: ${name}, seed ${seed}`,
       {
         structured_outputs: { choice: [text] },
@@ -34,5 +34,6 @@ export const forcedTextCases: [string, ChatBody, { expectText: string }][] = Obj
         skip_special_tokens: false,
       },
       { expectText: text },
-    ]),
+    ],
+  ),
 );

@@ -1,0 +1,78 @@
+import { EOS, forced, greedy, HALF, HELLO, hello, type Row, SECOND_EOS, say } from "./row.ts";
+
+export const endsCases: readonly Row[] = [
+  ["EOS at once", { ...greedy, logit_bias: { [EOS]: 100 } }],
+  ["EOS at once, with logprobs", { ...greedy, logit_bias: { [EOS]: 100 }, logprobs: true, top_logprobs: 3 }],
+  ["EOS at once, special tokens shown", { ...greedy, logit_bias: { [EOS]: 100 }, skip_special_tokens: false }],
+  ["EOS of generation_config at once", { ...greedy, logit_bias: { [SECOND_EOS]: 100 } }],
+  [
+    "EOS of generation_config, with logprobs",
+    { ...greedy, logit_bias: { [SECOND_EOS]: 100 }, logprobs: true, top_logprobs: 2 },
+  ],
+  ["EOS, min_tokens 3", { ...greedy, logit_bias: { [EOS]: 100 }, min_tokens: 3 }],
+  ["EOS, ignore_eos", { ...greedy, logit_bias: { [EOS]: 100 }, ignore_eos: true, max_tokens: 4 }],
+  [
+    "EOS, ignore_eos, special tokens shown",
+    { ...greedy, logit_bias: { [EOS]: 100 }, ignore_eos: true, max_tokens: 4, skip_special_tokens: false },
+  ],
+  ["EOS in stop_token_ids", { ...greedy, logit_bias: { [EOS]: 100 }, stop_token_ids: [EOS] }],
+  [
+    "EOS in stop_token_ids, ignore_eos",
+    { ...greedy, logit_bias: { [EOS]: 100 }, stop_token_ids: [EOS], ignore_eos: true },
+  ],
+  ["stop_token_ids", { ...greedy, ...hello(6), stop_token_ids: [HELLO] }],
+  [
+    "stop_token_ids, with logprobs",
+    { ...greedy, ...hello(6), stop_token_ids: [HELLO], logprobs: true, top_logprobs: 1 },
+  ],
+  ["stop_token_ids, included", { ...greedy, ...hello(6), stop_token_ids: [HELLO], include_stop_str_in_output: true }],
+  ["stop_token_ids, min_tokens 3", { ...greedy, ...hello(6), stop_token_ids: [HELLO], min_tokens: 3 }],
+  ["stop string, one token", { ...greedy, ...hello(6), stop: "Hello" }],
+  ["stop string across tokens", { ...greedy, ...hello(6), stop: ["oHe"] }],
+  [
+    "stop string across three tokens, included",
+    { ...greedy, ...hello(9), stop: ["oHelloH"], include_stop_str_in_output: true },
+  ],
+  ["stop string, with logprobs", { ...greedy, ...hello(9), stop: ["oHelloH"], logprobs: true, top_logprobs: 2 }],
+  ["stop string, min_tokens 4", { ...greedy, ...hello(9), stop: ["Hello"], min_tokens: 4 }],
+  ["stop string across tokens, min_tokens 3", { ...greedy, ...hello(9), stop: ["oHe"], min_tokens: 3 }],
+  [
+    "stop string across tokens, min_tokens 3, included",
+    { ...greedy, ...hello(9), stop: ["oHe"], min_tokens: 3, include_stop_str_in_output: true },
+  ],
+  ["stop string in a sentence", { ...forced, stop: " test" }],
+  ["stop string in a sentence, included", { ...forced, stop: " test", include_stop_str_in_output: true }],
+  ["stop string with an emoji", { ...forced, stop: "🙂" }],
+  ["stop string that ends inside a word", { ...forced, stop: ["ïv"] }],
+  ["stop string of one space", { ...forced, stop: [" "] }],
+  ["two stop strings, the second comes first", { ...forced, stop: ["done", "考"] }],
+  ["two stop strings, one inside the other", { ...forced, stop: ["world, this", "wor"] }],
+  ["two stop strings with one end", { ...forced, stop: ["ld,", "world,"] }],
+  ["stop string that never comes", { ...forced, stop: ["☃never"] }],
+  ["stop string half there at the end", { ...forced, stop: ["done.☃"] }],
+  ["stop string, n = 2", { ...hello(6), temperature: 1, seed: 1, n: 2, stop: "oHe" }],
+  ["EOS text as stop string", { ...greedy, logit_bias: { [EOS]: 100 }, stop: ["<|im_end|>"] }],
+  [
+    "EOS text as stop string, special tokens shown",
+    {
+      ...greedy,
+      logit_bias: { [EOS]: 100 },
+      ignore_eos: true,
+      max_tokens: 5,
+      skip_special_tokens: false,
+      stop: ["<|im_end|>"],
+    },
+  ],
+  ["stop string of a joined emoji", { ...forced, ...say("ab 👨‍👩‍👧 cd"), temperature: 1, seed: 2, stop: ["👨‍👩‍👧"] }],
+  [
+    "stop string inside a joined emoji",
+    { ...forced, ...say("ab 👨‍👩‍👧 cd"), temperature: 1, seed: 2, stop: ["👩"], include_stop_str_in_output: true },
+  ],
+  ["nothing but half characters", { ...greedy, logit_bias: { [HALF]: 100 }, max_tokens: 4 }],
+  [
+    "nothing but half characters, with logprobs",
+    { ...greedy, logit_bias: { [HALF]: 100 }, max_tokens: 4, logprobs: true, top_logprobs: 1 },
+  ],
+  ["cut inside a character", { ...forced, ...say("👨‍👩‍👧👨‍👩‍👧"), temperature: 1, seed: 1, max_tokens: 6 }],
+  ["empty stop list", { ...greedy, stop: [] }],
+];
