@@ -28,8 +28,8 @@ export interface Group {
   readonly id: string;
   /** Time between two tokens of a stream at the engine; 0 = the whole answer at once, still a message a token. */
   readonly gapMs: number;
-  /** Sent once and thrown away. */
-  readonly warmup: readonly string[];
+  /** Loads that are sent before and thrown away: caches fill, and a gateway with a just-in-time compiler gets to compile. */
+  readonly warmup: readonly (readonly string[])[];
   readonly cells: readonly Cell[];
 }
 
@@ -42,6 +42,8 @@ export const READY: Figure = {
 };
 export const IDLE_RSS: Figure = { id: "idle_rss", label: "memory (RSS), idle", unit: "MB", digits: 0 };
 export const IDLE_CPU: Figure = { id: "idle_cpu", label: "CPU, idle", unit: "ms/s", digits: 2 };
+
+export const FIRST: Figure = { id: "first", label: "TTFT of the first request after a start", unit: "ms", digits: 1 };
 
 const words = (text: string): string[] => text.split(" ");
 
@@ -68,7 +70,7 @@ export function pacedGroup(quick: boolean): Group {
   return {
     id: "paced",
     gapMs: 15,
-    warmup: words(`--streams 64 --max-tokens ${quick ? 60 : 150} --prompt-tokens 100`),
+    warmup: [words(`--streams 256 --max-tokens ${quick ? 150 : 200} --prompt-tokens 100`)],
     cells: [
       {
         id: "paced64",
@@ -96,7 +98,12 @@ export function bulkGroup(quick: boolean): Group {
   return {
     id: "bulk",
     gapMs: 0,
-    warmup: words("--streams 64 --requests 256 --max-tokens 512 --prompt-tokens 100"),
+    warmup: [
+      words("--streams 64 --requests 512 --max-tokens 512 --prompt-tokens 100"),
+      words("--streams 32 --requests 4000 --max-tokens 8 --prompt-tokens 100"),
+      words("--unary --streams 16 --requests 2000 --max-tokens 16 --prompt-tokens 100"),
+      words("--streams 1 --requests 150 --max-tokens 1 --prompt-tokens 8000"),
+    ],
     cells: [
       {
         id: "bulk64",
@@ -110,12 +117,12 @@ export function bulkGroup(quick: boolean): Group {
       },
       {
         id: "small",
-        flags: words(`--streams 32 --requests ${some} --warmup 200 --prompt-tokens 100 --max-tokens 8`),
+        flags: words(`--streams 32 --requests ${some} --warmup 100 --prompt-tokens 100 --max-tokens 8`),
         figures: [perRequest("small", "100 in, 8 out, streamed, 32 at once")],
       },
       {
         id: "unary",
-        flags: words(`--unary --streams 16 --requests ${some} --warmup 200 --prompt-tokens 100 --max-tokens 16`),
+        flags: words(`--unary --streams 16 --requests ${some} --warmup 100 --prompt-tokens 100 --max-tokens 16`),
         figures: [perRequest("unary", "100 in, 16 out, unary, 16 at once")],
       },
       {

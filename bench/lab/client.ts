@@ -4,7 +4,7 @@ import type { IdleReading } from "../loadgen/idle.ts";
 import { readIdle } from "../loadgen/idle.ts";
 import type { LoadResult } from "../loadgen/result.ts";
 import { ROOT } from "./paths.ts";
-import { onCore, type Running, StartError } from "./processes.ts";
+import { bookChild, onCore, type Running, StartError } from "./processes.ts";
 
 /** Runs a measuring program; one result a repeat. Errors in the load are in the results. */
 async function measure(script: string, args: readonly string[]): Promise<LoadResult[]> {
@@ -15,6 +15,7 @@ async function measure(script: string, args: readonly string[]): Promise<LoadRes
   });
   const [out, problems] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   const status = await child.exited;
+  bookChild(child);
   if (status !== 0 && status !== 3) throw new StartError(`${script} ended with status ${status}: ${problems.trim()}`);
   return out
     .trim()

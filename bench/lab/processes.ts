@@ -29,6 +29,19 @@ export function onCore(core: Core, command: readonly string[]): string[] {
   return PINNED ? ["taskset", "-c", String(core), ...command] : [...command];
 }
 
+/** CPU that ended children used, in milliseconds. */
+let spentMs = 0;
+
+/** Books the CPU of a child that has ended. */
+export function bookChild(child: Subprocess): void {
+  spentMs += Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
+}
+
+/** CPU of all ended children and of this process, in milliseconds: against the machine's, it shows who else was at work. */
+export function spentCpuMs(): number {
+  return spentMs + process.cpuUsage().user / 1000 + process.cpuUsage().system / 1000;
+}
+
 const running = new Set<Subprocess>();
 const KILL_AFTER_MS = 5000;
 
@@ -54,6 +67,7 @@ export function start(name: string, command: readonly string[], core: Core): Run
   let stopping = false;
   const gone = child.exited.then((status) => {
     running.delete(child);
+    bookChild(child);
     return status;
   });
   const ended = gone.then((status): never => {

@@ -9,12 +9,15 @@ import { type GatewayKind, startGateway } from "./gateways.ts";
 export interface Session {
   readonly readyMs: number;
   readonly idle: IdleReading;
+  /** Time to first token of the first request. */
+  readonly firstMs: number | undefined;
   /** Results by cell; several where a cell repeats. */
   readonly cells: ReadonlyMap<string, readonly LoadResult[]>;
 }
 
 /** Readiness can come before a gateway has settled. */
 const REST_MS = 3000;
+const FIRST_REQUEST = ["--prompt-tokens", "100", "--max-tokens", "8"];
 
 /** Runs a group against a gateway. `seed` gives the prompts: equal seeds send equal requests. */
 export async function runSession(
@@ -31,11 +34,12 @@ export async function runSession(
       await Bun.sleep(REST_MS);
       const idle = await idleOf(gateway, idleSeconds);
       const seeded = (flags: readonly string[], cell: number) => [...flags, "--seed", String(seed * 1000 + cell)];
-      await loadGateway(gateway, idle, seeded(group.warmup, 0));
+      const [first] = await loadGateway(gateway, idle, seeded(FIRST_REQUEST, 999));
+      for (const [i, flags] of group.warmup.entries()) await loadGateway(gateway, idle, seeded(flags, 900 + i));
       const cells = new Map<string, LoadResult[]>();
       for (const [i, cell] of group.cells.entries())
         cells.set(cell.id, await loadGateway(gateway, idle, seeded(cell.flags, i + 1)));
-      return { readyMs: gateway.readyMs, idle, cells };
+      return { readyMs: gateway.readyMs, idle, firstMs: first?.time_to_first_token_ms?.p50, cells };
     } finally {
       await gateway.stop();
     }

@@ -1,6 +1,6 @@
 /** Figures of both gateways over the rounds, and their ratios. */
 
-import { type Figure, type Group, IDLE_CPU, IDLE_RSS, type LoadFigure, READY } from "../lab/cells.ts";
+import { FIRST, type Figure, type Group, IDLE_CPU, IDLE_RSS, type LoadFigure, READY } from "../lab/cells.ts";
 import { figureLabel, table, withSpread } from "../lab/output.ts";
 import type { Session } from "../lab/session.ts";
 import type { LoadResult } from "../loadgen/result.ts";
@@ -63,6 +63,8 @@ export function compareAll(lives: readonly Life[], groups: readonly Group[]): Co
       for (const figure of cell.figures) all.push(compare(members, figure, (life) => ofCell(life, cell.id, figure)));
   }
   all.push(compare(lives, READY, (life) => life.session.readyMs));
+  const bulk = lives.filter((life) => life.group.gapMs === 0);
+  all.push(compare(bulk, FIRST, (life) => life.session.firstMs));
   all.push(compare(lives, IDLE_RSS, (life) => life.session.idle.rss_mb));
   all.push(compare(lives, IDLE_CPU, (life) => life.session.idle.cpu_ms_per_s));
   return all;

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { bulkGroup, pacedGroup } from "../lab/cells.ts";
 import { chooseEngine } from "../lab/engine.ts";
 import { collie, type GatewayKind } from "../lab/gateways.ts";
-import { describeMachine, machineText } from "../lab/machine.ts";
+import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
 import { writeResult } from "../lab/output.ts";
 import { StartError } from "../lab/processes.ts";
 import { runSession } from "../lab/session.ts";
@@ -64,6 +64,7 @@ async function main(): Promise<number> {
 
   const lives: Life[] = [];
   const started = performance.now();
+  const others = watchOthers();
   for (let round = 1; round <= rounds; round++)
     for (const group of groups)
       for (const [side, kind] of sides) {
@@ -71,13 +72,14 @@ async function main(): Promise<number> {
         const session = await runSession(kind, engine, group, seed * 100 + round, quick ? 2 : 4);
         lives.push({ round, side, group, session });
       }
+  const otherCores = others();
   const comparisons = compareAll(lives, groups);
   const doubts = problems(lives);
   const names = { peer: `${peer.name} ${peer.version}`, own: `${own.name} ${own.version}` };
   const text = [
     `# ${names.own} beside ${names.peer}`,
     "",
-    machineText(machine),
+    `${machineText(machine)} ${othersText(otherCores)}`,
     `${rounds} rounds by turns, a new process for each; engine: ${engine.name}. Figures: median (least–greatest) of the rounds; ratio: Collie over SMG, round by round. Lower is better.`,
     "",
     comparisonTable(comparisons, names.peer, names.own),
@@ -97,6 +99,7 @@ async function main(): Promise<number> {
       rounds,
       quick,
       seed,
+      other_cores: otherCores,
       comparisons,
       problems: doubts,
       lives: lives.map(({ round, side, group, session }) => ({
