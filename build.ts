@@ -11,7 +11,7 @@ const { values } = parseArgs({ options: { target: { type: "string" }, outfile: {
 const root = import.meta.dir;
 const outfile =
   values.outfile ?? join(root, "dist", values.target === undefined ? "collie" : `collie-${values.target}`);
-const demoModel = join(root, ".cache", "demo-model.zst");
+const demoModel = join(root, ".cache", "demo-model.bin");
 mkdirSync(join(root, "dist"), { recursive: true });
 mkdirSync(join(root, ".cache"), { recursive: true });
 await makeDemoModel(demoModel);

@@ -1,5 +1,6 @@
 import type { OptionTable } from "../config/option.ts";
 import { serveOptions } from "../config/serve-options.ts";
+import { simulatorOptions } from "../simulator/options.ts";
 import type { Command } from "./command.ts";
 
 const printOption = {
@@ -19,13 +20,15 @@ export const commands: readonly Command[] = [
   {
     name: "demo",
     summary: "Start a simulated engine and the gateway before it, to look around.",
-    usage: "[flags]",
+    usage: "[flags of serve]",
+    options: serveOptions,
     load: () => import("./demo.ts"),
   },
   {
     name: "engine",
     summary: "Start a simulated engine.",
     usage: "[flags]",
+    options: simulatorOptions,
     load: () => import("./engine.ts"),
   },
   {

@@ -1,7 +1,50 @@
 import type { Environment } from "../config/given.ts";
+import type { OptionTable } from "../config/option.ts";
+import { resolveOptions } from "../config/resolve.ts";
+import { simulatorOptions } from "../simulator/options.ts";
+import { startSimulator } from "../simulator/simulator.ts";
+import { cacheFolder } from "./cache-folder.ts";
+import { whenAskedToStop } from "./stop-signals.ts";
 
-/** `collie engine`: not built yet. */
-export async function run(_args: readonly string[], _env: Environment): Promise<number> {
-  process.stderr.write("collie: engine is not available in this version\n");
-  return 1;
+/** Settings of `collie engine`. */
+export const engineOptions = {
+  ...simulatorOptions,
+  exitWithStdin: {
+    flag: "exit-with-stdin",
+    type: "boolean",
+    group: "Listener",
+    help: "Stop when standard input ends, for a parent process that may die.",
+  },
+} as const satisfies OptionTable;
+
+/** The line by which a parent process learns the addresses. */
+export const ENGINE_READY = /^collie engine ready on (grpc:\/\/\S+), statistics on (http:\/\/\S+)$/m;
+
+/** `collie engine`: a simulated engine. */
+export async function run(args: readonly string[], env: Environment): Promise<number> {
+  const stop = whenAskedToStop();
+  const { values, warnings } = resolveOptions(engineOptions, { args, env });
+  for (const warning of warnings) process.stderr.write(`collie: ${warning}\n`);
+  const cacheDir = cacheFolder(undefined, env);
+  let simulator: Awaited<ReturnType<typeof startSimulator>>;
+  try {
+    simulator = await startSimulator(values, cacheDir === undefined ? {} : { tokenizerCacheDir: cacheDir });
+  } catch (error) {
+    process.stderr.write(`collie: ${(error as Error).message}\n`);
+    return 1;
+  }
+  const { port, statsPort } = simulator;
+  process.stdout.write(
+    `collie engine ready on grpc://${values.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
+  );
+  await Promise.race(values.exitWithStdin ? [stop.first, stdinEnd()] : [stop.first]);
+  await simulator.stop();
+  return 0;
+}
+
+function stdinEnd(): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdin.on("end", resolve).on("close", resolve).on("error", resolve);
+    process.stdin.resume();
+  });
 }

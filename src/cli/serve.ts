@@ -1,5 +1,4 @@
-import { availableParallelism, homedir } from "node:os";
-import { join } from "node:path";
+import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";
@@ -8,6 +7,7 @@ import { startFleetControl } from "../fleet/control.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
 import { ListenError, startServingThreads } from "../threads/supervisor.ts";
+import { cacheFolder } from "./cache-folder.ts";
 import { notifyReady, notifyStopping, startWatchdog } from "./notify.ts";
 import { whenAskedToStop } from "./stop-signals.ts";
 
@@ -16,16 +16,6 @@ const MOST_THREADS = 8;
 
 function threadCount(config: ServeConfig): number {
   return Math.min(config.threads ?? Math.min(availableParallelism(), MOST_THREADS), MAX_THREADS);
-}
-
-/** Folder for caches: `--state-dir`, systemd's, or the user's; undefined when there is none to be had. */
-function cacheFolder(config: ServeConfig, env: Environment): string | undefined {
-  const systemd = env["CACHE_DIRECTORY"] ?? env["STATE_DIRECTORY"];
-  if (config.stateDir !== undefined) return config.stateDir;
-  if (systemd) return systemd.split(":")[0];
-  if (env["XDG_CACHE_HOME"]) return join(env["XDG_CACHE_HOME"], "collie");
-  const home = env["HOME"] ?? homedir();
-  return home && home !== "/" ? join(home, ".cache", "collie") : undefined;
 }
 
 /** The address that a client on this machine would use. */
@@ -56,7 +46,9 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   }
   const url = clientUrl(serving.hostname, serving.port);
   log.info("listening", { url, version, threads, workers: config.workerUrls.length });
-  const fleet = startFleetControl(config, board, log, cacheFolder(config, env), (snapshot) => serving.apply(snapshot));
+  const fleet = startFleetControl(config, board, log, cacheFolder(config.stateDir, env), (snapshot) =>
+    serving.apply(snapshot),
+  );
   fleet.ready.then((worker) => {
     if (hooks.onReady !== undefined) hooks.onReady(url, worker.model);
     else process.stdout.write(`collie ${version} ready on ${url}, model ${worker.model}\n`);
