@@ -1,4 +1,5 @@
 import type { EngineDriver } from "./core/driver.ts";
+import type { KvPublisher } from "./dialects/kv-publisher.ts";
 import type { Generation } from "./generation.ts";
 import type { Connection } from "./grpc/connection.ts";
 import type { SimulatedModel } from "./model/simulated-model.ts";
@@ -23,6 +24,8 @@ export interface SimulatorHost {
   readonly tokensPerMessage: number;
   /** Send what a lagging reader missed as one message. */
   readonly mergeLagging: boolean;
+  /** Absent when the engine publishes no KV events. */
+  readonly kvPublisher: KvPublisher | undefined;
   readonly startedAt: number;
   /** Default answer; throws without a tokenizer. */
   answer(promptTokens: number, cachedTokens: number, variant: number): Content;

@@ -164,6 +164,12 @@ export const simulatorOptions = {
     group: "Memory",
     help: "Tokens of one KV block.",
   },
+  noKvEvents: {
+    flag: "no-kv-events",
+    type: "boolean",
+    group: "Memory",
+    help: "Publish no KV events: subscriptions are answered UNIMPLEMENTED.",
+  },
   noPrefixCache: {
     flag: "no-prefix-cache",
     type: "boolean",

@@ -5,6 +5,7 @@ import { EngineDriver } from "./core/driver.ts";
 import { EngineCore } from "./core/engine-core.ts";
 import { defaultCoreOptions } from "./core/options.ts";
 import type { Dialect } from "./dialects/dialect.ts";
+import { createKvPublisher } from "./dialects/kv-publisher.ts";
 import { vllm } from "./dialects/vllm.ts";
 import type { Generation } from "./generation.ts";
 import { healthMethods } from "./grpc/health.ts";
@@ -17,7 +18,7 @@ import { createAnswerer } from "./output/answer.ts";
 import { parseScript, ScriptError } from "./script/load.ts";
 import type { ScriptRule } from "./script/rule.ts";
 import { emptyCounts, RequestLog, type RequestRecord, type StatsReport } from "./stats.ts";
-import { serveStats } from "./stats-server.ts";
+import { type StatsServer, serveStats } from "./stats-server.ts";
 
 /** A running simulated engine. */
 export interface Simulator {
@@ -83,6 +84,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     echoTokens: options.outputTokens ?? DEFAULT_ECHO_TOKENS,
     tokensPerMessage: options.tokensPerMessage,
     mergeLagging: options.mergeLagging,
+    kvPublisher: options.noKvEvents ? undefined : createKvPublisher(driver),
     startedAt: performance.now(),
     answer(promptTokens, cachedTokens, variant) {
       if (!answer) throw new Error("the simulated engine has no tokenizer to answer with");
@@ -104,7 +106,13 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     ...counts,
     engine: core.load(),
   });
-  const stats = serveStats(options.statsPort, report, () => log.list());
+  let stats: StatsServer;
+  try {
+    stats = serveStats(options.statsPort, report, () => log.list());
+  } catch (error) {
+    await server.stop(0);
+    throw error;
+  }
   const simulator: Simulator = {
     port,
     statsPort: stats.port,
@@ -112,6 +120,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     requests: () => log.list(),
     stop() {
       stopping ??= (async () => {
+        host.kvPublisher?.stop();
         await server.stop(options.shutdownGracePeriodSecs * 1000);
         driver.stop();
         await stats.stop();

@@ -16,6 +16,8 @@ export class EngineDriver {
   private at = 0;
   private endAt = 0;
   private stopped = false;
+  /** Called after every step, when its tokens are out. */
+  onStep: (() => void) | undefined;
 
   constructor(
     readonly core: EngineCore,
@@ -70,6 +72,7 @@ export class EngineDriver {
       return;
     }
     this.core.endStep(this.endAt * this.speed);
+    this.onStep?.();
     this.step = undefined;
     this.at = this.endAt;
     if (this.core.busy && !this.stopped) this.next();
@@ -87,6 +90,7 @@ export class EngineDriver {
         return;
       }
       core.endStep(now);
+      this.onStep?.();
       now = this.clock();
     } while (core.busy && now - start < SLICE_MS);
     if (core.busy && !this.stopped) {

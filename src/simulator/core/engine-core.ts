@@ -250,10 +250,18 @@ export class EngineCore {
   private storeFull(sequence: Sequence): void {
     const { cache } = this;
     while ((sequence.hashedBlocks + 1) * cache.blockSize <= sequence.computed) {
-      const block = sequence.blocks[sequence.hashedBlocks]!;
+      const index = sequence.hashedBlocks;
+      const parent = sequence.tailHash;
       this.nextHash(sequence);
-      cache.store(block, sequence.tailHash);
+      if (!cache.store(sequence.blocks[index]!, sequence.tailHash)) continue;
+      const ids = cache.events.listening ? this.blockIds(sequence, index) : NO_IDS;
+      cache.events.stored(index === 0 ? undefined : parent, sequence.tailHash, ids);
     }
+  }
+
+  private blockIds(sequence: Sequence, index: number): number[] {
+    const { blockSize } = this.cache;
+    return Array.from({ length: blockSize }, (_, i) => idAt(sequence, index * blockSize + i));
   }
 
   /** Makes room for the token that the next decode writes. */
@@ -285,6 +293,8 @@ export class EngineCore {
     sequence.blocks = [];
   }
 }
+
+const NO_IDS: readonly number[] = [];
 
 /** Prompt and output of a sequence so far. */
 function spoken(sequence: Sequence): ArrayLike<number> {

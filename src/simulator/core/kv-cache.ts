@@ -1,3 +1,5 @@
+import { KvEventLog } from "./kv-events.ts";
+
 /** One block of the paged KV cache. */
 export interface KvBlock {
   /** Chained hash of all tokens up to the end of this block; 0 while the block is not full or caching is off. */
@@ -32,6 +34,7 @@ export function chainHash(parent: number, ids: ArrayLike<number>, from: number, 
  */
 export class KvCache {
   readonly totalBlocks: number;
+  readonly events = new KvEventLog();
   /** Blocks that a sequence uses. */
   inUse = 0;
   /** Blocks dropped from the cache so far. */
@@ -101,11 +104,15 @@ export class KvCache {
     return { hash: 0, refs: 1 };
   }
 
-  /** A block of one sequence became full: makes it findable. The first block of a hash wins, as copies add nothing. */
-  store(block: KvBlock, hash: number): void {
-    if (!this.prefixCaching || this.byHash.has(hash)) return;
+  /**
+   * A block of one sequence became full: makes it findable. False if that adds nothing: the first block of a hash wins, copies
+   * stay private.
+   */
+  store(block: KvBlock, hash: number): boolean {
+    if (!this.prefixCaching || this.byHash.has(hash)) return false;
     block.hash = hash;
     this.byHash.set(hash, block);
+    return true;
   }
 
   /** A sequence lets go of its blocks. Tails become evictable before heads. */
@@ -132,12 +139,14 @@ export class KvCache {
     for (const block of this.byHash.values()) block.hash = 0;
     this.byHash.clear();
     this.idle.clear();
+    this.events.cleared();
   }
 
   private evictOne(): boolean {
     for (const block of this.idle) {
       this.idle.delete(block);
       this.byHash.delete(block.hash);
+      this.events.removed(block.hash);
       this.evicted++;
       return true;
     }

@@ -36,7 +36,7 @@ export const vllm: Dialect = {
       GrpcStatus.INTERNAL,
       "Stop profiling failed: Profiling is not enabled. Please set --profiler-config to enable profiling.",
     ),
-    SubscribeKvEvents: failing(GrpcStatus.UNIMPLEMENTED, "KV cache events are not enabled"),
+    SubscribeKvEvents: subscribeKvEvents(host),
   }),
 };
 
@@ -45,6 +45,13 @@ const PIECE_BYTES = 65_536;
 
 /** One for all: a message is copied out before the next is written. */
 const writer = new ProtoWriter();
+
+function subscribeKvEvents({ kvPublisher }: SimulatorHost): GrpcMethod {
+  return (call, message) => {
+    if (kvPublisher) kvPublisher.subscribe(call, message);
+    else call.end(GrpcStatus.UNIMPLEMENTED, "KV cache events are not enabled");
+  };
+}
 
 function unary(write: (w: ProtoWriter) => void): GrpcMethod {
   return (call) => {

@@ -59,6 +59,11 @@ export class ServerCall implements CallEvents {
     return this.queuedBytes > 0 || this.connection.congested;
   }
 
+  /** Bytes held back by flow control. */
+  get held(): number {
+    return this.queuedBytes;
+  }
+
   /** Asks for one `onDrain` when the call is not blocked any more. */
   waitForDrain(): void {
     this.connection.wait(this);

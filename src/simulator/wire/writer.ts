@@ -34,13 +34,9 @@ export class ProtoWriter {
     this.length = at;
   }
 
-  /** A whole number with sign, as int32 and int64 are coded. */
-  signed(value: number): void {
-    if (value >= 0) {
-      this.varint(value);
-      return;
-    }
-    let rest = BigInt.asUintN(64, BigInt(value));
+  /** A 64-bit number with sign, as int64 is coded. */
+  int64(value: bigint): void {
+    let rest = BigInt.asUintN(64, value);
     this.room(10);
     while (rest >= 0x80n) {
       this.bytes[this.length++] = Number(rest & 0x7fn) | 0x80;

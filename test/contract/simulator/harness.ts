@@ -100,6 +100,33 @@ export function connect(port: number): Client {
   };
 }
 
+export interface KvFeed {
+  /** KvEventBatch messages; 64-bit numbers are texts. */
+  readonly batches: Plain[];
+  readonly status: Promise<grpc.StatusObject>;
+  cancel(): void;
+}
+
+/** Subscribes to KV events and waits for the headers, or for the end. */
+export async function subscribe(client: Client, start = 0): Promise<KvFeed> {
+  const request = root.lookupType("smg.grpc.common.SubscribeKvEventsRequest");
+  const batch = root.lookupType("smg.grpc.common.KvEventBatch");
+  const call = client.channel.makeServerStreamRequest(
+    `${SERVICE}SubscribeKvEvents`,
+    (value: Plain) => Buffer.from(request.encode(request.fromObject(value)).finish()),
+    (bytes: Buffer) => batch.toObject(batch.decode(bytes), { arrays: true, longs: String }) as Plain,
+    { start_sequence_number: start },
+  );
+  const batches: Plain[] = [];
+  call.on("data", (message: Plain) => batches.push(message));
+  call.on("error", () => {
+    // `status` follows.
+  });
+  const status = new Promise<grpc.StatusObject>((resolve) => call.on("status", resolve));
+  await Promise.race([new Promise((resolve) => call.on("metadata", resolve)), status]);
+  return { batches, status, cancel: () => call.cancel() };
+}
+
 /** A request for some ids; sampling members by their wire names. */
 export function ask(ids: readonly number[], sampling: Plain = {}, rest: Plain = {}): Plain {
   return {
@@ -144,9 +171,9 @@ export async function withScript(
   }
 }
 
-/** Waits until a condition holds; fails after two seconds. */
+/** Waits until a condition holds; fails after four seconds. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 2000;
+  const deadline = performance.now() + 4000;
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`never happened: ${what}`);
     await Bun.sleep(2);

@@ -1,6 +1,6 @@
 /** Frames written and read by hand, for what well-behaved clients never send. */
 import { expect, test } from "bun:test";
-import { withEngine } from "./harness.ts";
+import { until, withEngine } from "./harness.ts";
 
 const ECHO = { output: "echo", speed: "instant" } as const;
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -121,16 +121,17 @@ test("the connection's window is kept to the byte, whatever the streams' windows
       peer.write(PREFACE, frame(SETTINGS, 0, 0, [0, 4, ...uint32(0x7fffffff)]));
       for (const id of [1, 3, 5])
         peer.write(frame(HEADERS, 4, id, REQUEST_HEADERS), frame(DATA, 1, id, message(16_000)));
+      await until(() => peer.dataBytes() >= 65_535, "the window is used up");
       await peer.quiet();
       expect(peer.dataBytes()).toBe(65_535);
       // The engine is done with them; only the calls wait.
       expect(engine.stats()).toMatchObject({ open: 3, finished: 0, engine: { running: 0, blocksInUse: 0 } });
       peer.write(frame(WINDOW_UPDATE, 0, 0, uint32(1000)));
+      await until(() => peer.dataBytes() >= 66_535, "the grant is used up");
       await peer.quiet();
       expect(peer.dataBytes()).toBe(66_535);
       peer.write(frame(WINDOW_UPDATE, 0, 0, uint32(10_000_000)));
-      await peer.quiet();
-      expect([1, 3, 5].every((id) => peer.ended(id))).toBe(true);
+      await until(() => [1, 3, 5].every((id) => peer.ended(id)), "all streams end");
       expect(engine.stats()).toMatchObject({ open: 0, finished: 3, tokensSent: 48_000, messagesSent: 48_003 });
     }),
   ));
@@ -140,15 +141,15 @@ test("a smaller initial window takes back what open streams were granted", () =>
     connection(engine.port, async (peer) => {
       peer.write(PREFACE, frame(SETTINGS, 0, 0, [0, 4, ...uint32(100)]));
       peer.write(frame(HEADERS, 4, 1, REQUEST_HEADERS), frame(DATA, 1, 1, message(300)));
-      await Bun.sleep(150);
+      await until(() => peer.dataBytes(1) >= 100, "the window is used up");
+      await Bun.sleep(50);
       expect(peer.dataBytes(1)).toBe(100);
       // 100 below what was sent: 50 more bytes of window still allow nothing.
       peer.write(frame(SETTINGS, 0, 0, [0, 4, ...uint32(0)]), frame(WINDOW_UPDATE, 0, 1, uint32(50)));
       await Bun.sleep(50);
       expect(peer.dataBytes(1)).toBe(100);
       peer.write(frame(SETTINGS, 0, 0, [0, 4, ...uint32(100_000)]));
-      await Bun.sleep(300);
-      expect(peer.ended(1)).toBe(true);
+      await until(() => peer.ended(1), "the stream ends");
     }),
   ));
 
@@ -172,8 +173,7 @@ test("split headers, padding, priorities, unknown frames and single bytes are un
         peer.write(Uint8Array.of(byte));
         if (byte % 8 === 0) await Bun.sleep(0);
       }
-      await peer.quiet();
-      expect(peer.ended(1)).toBe(true);
+      await until(() => peer.ended(1), "the stream ends");
       expect(engine.stats()).toMatchObject({ received: 1, finished: 1, tokensSent: 200 });
     }),
   ));
@@ -193,7 +193,7 @@ test("breaches end the connection with their code", async () => {
     for (const [name, frames, code] of breaches)
       await connection(engine.port, async (peer) => {
         peer.write(PREFACE, frame(SETTINGS, 0, 0, []), ...frames);
-        await peer.quiet();
+        await until(() => peer.closed, name);
         const last = peer.frames.at(-1);
         expect({ name, type: last?.type, code: last?.payload.readUInt32BE(4), closed: peer.closed }).toEqual({
           name,
@@ -217,8 +217,7 @@ test("frames for streams that are gone are ignored; a call that ends early tells
       peer.write(PREFACE, frame(SETTINGS, 0, 0, []), frame(HEADERS, 4, 1, REQUEST_HEADERS));
       // Answered at once, although the client has not ended its side.
       peer.write(frame(DATA, 0, 1, message(150)));
-      await peer.quiet();
-      expect(peer.ended(1)).toBe(true);
+      await until(() => peer.ended(1), "the stream ends");
       expect(peer.frames.filter((f) => f.type === RST_STREAM).map((f) => [f.id, f.payload.readUInt32BE(0)])).toEqual([
         [1, 0],
       ]);
@@ -228,8 +227,7 @@ test("frames for streams that are gone are ignored; a call that ends early tells
         frame(RST_STREAM, 0, 1, uint32(8)),
       );
       peer.write(frame(HEADERS, 4, 3, REQUEST_HEADERS), frame(DATA, 1, 3, message(150)));
-      await peer.quiet();
-      expect(peer.ended(3)).toBe(true);
+      await until(() => peer.ended(3), "the next stream ends");
       expect(engine.stats()).toMatchObject({ finished: 2, abortedByCancel: 0 });
     }),
   ));

@@ -52,7 +52,7 @@ test("time is kept: a token per decode step, a chunk of prompt per prefill step"
     await client.generate(ask([1, 2, 3], { max_tokens: 10 }));
     const decode = performance.now() - started;
     expect(decode).toBeGreaterThan(195);
-    expect(decode).toBeLessThan(300);
+    expect(decode).toBeLessThan(600);
     const again = performance.now();
     // 4,096 tokens at 8,000 a second in two chunks.
     await client.generate(
@@ -83,7 +83,7 @@ test("a drain ends hanging calls when the grace period is over", async () => {
   await until(() => engine.stats().open === 1, "the call runs");
   const started = performance.now();
   await engine.stop();
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(performance.now() - started).toBeLessThan(3000);
   expect(await running).toMatchObject({ status: 14 });
   expect(engine.stats().open).toBe(0);
   client.close();
