@@ -25,6 +25,12 @@ const REASONS: Readonly<Record<string, EngineFinishReason>> = {
 };
 
 /**
+ * Below this temperature the engine is greedy, and refuses several samples. They would all be the same, so one is asked for and
+ * given out as each choice.
+ */
+const GREEDY_BELOW = 1e-5;
+
+/**
  * Starts a generation. `decoder` may be shared by all generations of a thread. `abortAtEngine` is called when the generation is
  * cancelled here before it ended: the second belt, for proxies that swallow the reset of a stream.
  */
@@ -35,10 +41,13 @@ export function startGeneration(
   handler: GenerateHandler,
   abortAtEngine: () => void,
 ): GenerateCall {
-  const generation = new VllmGeneration(decoder, request, handler);
+  const n = Math.max(1, request.sampling.n ?? 1);
+  const { temperature } = request.sampling;
+  const copied = n > 1 && temperature !== undefined && temperature < GREEDY_BELOW;
+  const generation = new VllmGeneration(decoder, request, handler, copied ? 1 : n, copied ? n : 1);
   const stream = channel.serverStream(
     GENERATE_PATH,
-    encodeGenerateRequest(request),
+    encodeGenerateRequest(copied ? { ...request, sampling: { ...request.sampling, n: 1 } } : request),
     generation,
     request.metadata === undefined ? {} : { metadata: request.metadata },
   );
@@ -60,7 +69,6 @@ class VllmGeneration {
   cancelled = false;
   private stream: StreamCall | undefined;
   private broken: unknown;
-  private readonly choices: number;
   private readonly streaming: boolean;
   private readonly outputRows: number;
   private readonly promptRows: number;
@@ -73,14 +81,17 @@ class VllmGeneration {
     private readonly decoder: GenerateResponseDecoder,
     request: GenerateRequest,
     private readonly handler: GenerateHandler,
+    /** Choices on the wire. */
+    private readonly choices: number,
+    /** How often each is given out; more than 1 only for one choice on the wire. */
+    private readonly copies: number,
   ) {
-    this.choices = Math.max(1, request.sampling.n ?? 1);
-    this.open = this.choices;
+    this.open = choices;
     this.streaming = request.stream;
     this.outputRows = request.sampling.logprobs ?? 0;
     this.promptRows = request.sampling.promptLogprobs ?? 0;
-    this.finished = new Array<boolean>(this.choices).fill(false);
-    this.tokens = new Array<number>(this.choices).fill(0);
+    this.finished = new Array<boolean>(choices).fill(false);
+    this.tokens = new Array<number>(choices).fill(0);
   }
 
   attach(stream: StreamCall): void {
@@ -99,8 +110,8 @@ class VllmGeneration {
       if (kind === "chunk") {
         if (this.streaming) this.giveChunk();
       } else {
-        // While streaming, a Complete repeats the last chunk; not streaming, it is the only one that brings tokens.
-        if (!this.streaming) this.giveChunk();
+        // While streaming, a Complete repeats the last chunk; otherwise it is the only message that brings tokens.
+        if (!this.streaming || this.tokens[index] === 0) this.giveChunk();
         this.giveFinish();
       }
     } catch (error) {
@@ -124,24 +135,32 @@ class VllmGeneration {
     this.tokens[chunk.index]! += chunk.count;
     if (chunk.outputLogprobs !== undefined) chunk.outputLogprobs = bestRows(chunk.outputLogprobs, this.outputRows);
     if (chunk.promptLogprobs !== undefined) chunk.promptLogprobs = bestRows(chunk.promptLogprobs, this.promptRows);
-    this.handler.onChunk(chunk);
+    const first = chunk.index;
+    for (let copy = 0; copy < this.copies && !this.ended; copy++) {
+      chunk.index = first + copy;
+      this.handler.onChunk(chunk);
+    }
+    chunk.index = first;
   }
 
   private giveFinish(): void {
     const { chunk, complete } = this.decoder;
     this.finished[chunk.index] = true;
     this.open--;
-    const finish: ChoiceFinish = {
-      index: chunk.index,
-      reason: REASONS[complete.finishReason] ?? "error",
-      rawReason: complete.finishReason,
-      promptTokens: chunk.promptTokens,
-      cachedTokens: chunk.cachedTokens,
-      completionTokens: this.tokens[chunk.index]!,
-      ...(complete.matchedTokenId === undefined ? {} : { matchedTokenId: complete.matchedTokenId }),
-      ...(complete.matchedStop === undefined ? {} : { matchedStop: complete.matchedStop }),
-    };
-    this.handler.onFinish(finish);
+    // Ended means that the receiver of the last chunk cancelled.
+    for (let copy = 0; copy < this.copies && !this.ended; copy++) {
+      const finish: ChoiceFinish = {
+        index: chunk.index + copy,
+        reason: REASONS[complete.finishReason] ?? "error",
+        rawReason: complete.finishReason,
+        promptTokens: chunk.promptTokens,
+        cachedTokens: chunk.cachedTokens,
+        completionTokens: this.tokens[chunk.index]!,
+        ...(complete.matchedTokenId === undefined ? {} : { matchedTokenId: complete.matchedTokenId }),
+        ...(complete.matchedStop === undefined ? {} : { matchedStop: complete.matchedStop }),
+      };
+      this.handler.onFinish(finish);
+    }
   }
 
   private reason(error: GrpcError | undefined): EngineError | undefined {

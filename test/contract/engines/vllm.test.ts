@@ -14,8 +14,14 @@ import type {
 } from "../../../src/engines/engine.ts";
 import { type Script, startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
 import { sleep, until } from "./channels.ts";
+import observed from "./vllm-observed.json";
 
 setDefaultTimeout(20_000);
+
+interface ObservedMessage {
+  chunk?: { token_ids?: number[]; index?: number };
+  complete?: { output_ids?: number[]; index?: number; finish_reason?: string; matched_token_id?: number };
+}
 
 interface SeenChunk {
   index: number;
@@ -303,6 +309,102 @@ describe.each(["framing", "grpc-js"] as const)("vLLM dialect over %s", (transpor
         { tokenIds: [3], logprobs: [-1] },
       ],
     });
+  });
+
+  test.each(observed.exchanges.map((exchange) => [exchange.probe, exchange] as const))(
+    "as a real engine answered: %s",
+    async (_probe, { request, response }) => {
+      const { engine } = await connect({
+        Generate(call) {
+          for (const message of response) call.send(message as Record<string, unknown>);
+          call.end();
+        },
+      });
+      const params = request.sampling_params as { n?: number; logprobs?: number; prompt_logprobs?: number };
+      const { n = 1, logprobs, prompt_logprobs: promptLogprobs } = params;
+      const stream = "stream" in request;
+      const seen = generate(engine, {
+        stream,
+        sampling: {
+          temperature: 1,
+          n,
+          ...(logprobs === undefined ? {} : { logprobs }),
+          ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
+        },
+      });
+      expect(await seen.done).toBeUndefined();
+      for (let index = 0; index < n; index++) {
+        const messages = response.map((message) => message as ObservedMessage);
+        const chunks = messages.flatMap((m) =>
+          m.chunk !== undefined && (m.chunk.index ?? 0) === index ? [m.chunk] : [],
+        );
+        const end = messages.find((m) => m.complete !== undefined && (m.complete.index ?? 0) === index)?.complete;
+        const ids = stream ? chunks.flatMap((c) => c.token_ids ?? []) : (end?.output_ids ?? []);
+        const ours = seen.chunks.filter((c) => c.index === index);
+        expect(ours.flatMap((c) => c.ids)).toEqual(ids);
+        const finish = seen.finishes.find((f) => f.index === index);
+        expect(finish?.rawReason).toBe(end?.finish_reason as never);
+        expect(finish?.completionTokens).toBe(ids.length);
+        expect(finish?.matchedTokenId).toBe(end?.matched_token_id as never);
+        if (logprobs === undefined) continue;
+        expect(ours.flatMap((c) => c.outputLogprobs?.tokenIds ?? [])).toEqual(ids);
+        for (const row of ours.flatMap((c) => c.outputLogprobs?.top ?? []))
+          expect(row.logprobs).toEqual([...row.logprobs].sort((a, b) => b - a));
+      }
+    },
+  );
+
+  test.each([true, false])(
+    "several greedy samples, which the engine refuses, are copies of one (stream %p)",
+    async (stream) => {
+      const { engine, server } = await connect({
+        Generate(call) {
+          if (stream) {
+            call.send(chunk([1]));
+            call.send(chunk([2]));
+          }
+          call.send(complete(stream ? [2] : [1, 2], { finish_reason: "length" }));
+          call.end();
+        },
+      });
+      const seen = generate(engine, { stream, sampling: { n: 3, temperature: 0 } });
+      expect(await seen.done).toBeUndefined();
+      expect(server.requests["Generate"]?.[0]).toMatchObject({ sampling_params: { n: 1 } });
+      for (let index = 0; index < 3; index++)
+        expect(seen.chunks.filter((c) => c.index === index).flatMap((c) => c.ids)).toEqual([1, 2]);
+      expect(seen.finishes.map((f) => [f.index, f.completionTokens])).toEqual([
+        [0, 2],
+        [1, 2],
+        [2, 2],
+      ]);
+    },
+  );
+
+  test("a Complete without a chunk before it brings its own tokens", async () => {
+    const { engine } = await connect({
+      Generate(call) {
+        call.send(complete([8, 9]));
+        call.end();
+      },
+    });
+    const seen = generate(engine);
+    expect(await seen.done).toBeUndefined();
+    expect(seen.chunks.map((c) => c.ids)).toEqual([[8, 9]]);
+    expect(seen.finishes[0]?.completionTokens).toBe(2);
+  });
+
+  test("cancelled by the receiver of the last tokens: nothing comes after the end", async () => {
+    const { engine } = await connect({
+      Generate(call) {
+        call.send(complete([1, 2]));
+        call.end();
+      },
+      Abort: (call) => call.end(),
+    });
+    const seen = generate(engine, { stream: false, sampling: { n: 2, temperature: 0 } }, (s) => s.call.cancel());
+    expect((await seen.done)?.kind).toBe("cancelled");
+    await sleep(20);
+    expect([seen.chunks.length, seen.finishes.length, seen.ends.length]).toEqual([1, 0, 1]);
   });
 
   test("cancel: the stream is reset, an Abort names the request, and the end comes once", async () => {
