@@ -1,6 +1,7 @@
-/** What can't be compared with the peer: clients that leave, seen from the engine. */
+/** What can't be compared with the peer: clients that leave, seen from the engine, and many at once. */
 import { join } from "node:path";
-import { askAndHangUp, askAndLeave, type ChatBody } from "./answer.ts";
+import { ask, askAndHangUp, askAndLeave, askStream, type ChatBody } from "./answer.ts";
+import { forcedTextCases } from "./cases/forced-texts.ts";
 import type { CaseResult } from "./results.ts";
 import { enginesFolder } from "./servers.ts";
 
@@ -77,10 +78,24 @@ async function freed(
   return { name, faults, note: undefined };
 }
 
-/** Clients that go away in the middle of an answer. */
+/** Every forced text at once, half of them streamed: no answer may get another's tokens. */
+async function atOnce(gatewayUrl: string): Promise<CaseResult> {
+  const answers = await Promise.all(
+    forcedTextCases.map(async ([name, body, rest], i) => {
+      const put = i % 2 === 0 ? ask : askStream;
+      const answer = await put(gatewayUrl, { model: "tiny", messages: [{ role: "user", content: "Hello" }], ...body });
+      return { name, text: answer.choices[0]?.text ?? answer.error, expected: rest?.expectText };
+    }),
+  );
+  const faults = answers.filter((a) => a.text !== a.expected).map((a) => `${a.name}: ${JSON.stringify(a.text)}`);
+  return { name: `${answers.length} forced texts at once`, faults, note: undefined };
+}
+
+/** Clients that go away in the middle of an answer, and many at once. */
 export async function gatewayChecks(gatewayUrl: string, engineUrl: string): Promise<CaseResult[]> {
   const sampled = { ...long, temperature: 1, n: 3 };
   return [
+    await atOnce(gatewayUrl),
     await freed("client leaves a stream", engineUrl, 1, () => askAndLeave(gatewayUrl, long, 20)),
     await freed("client leaves while waiting for the whole answer", engineUrl, 1, () =>
       askAndHangUp(gatewayUrl, long, 1000),

@@ -1,4 +1,4 @@
-import { EOS, forced, greedy, HALF, HELLO, hello, type Row, SECOND_EOS, say } from "./row.ts";
+import { EOS, forced, greedy, HALF, HELLO, hello, LOST_BYTES, type Row, SECOND_EOS, say } from "./row.ts";
 
 export const endsCases: readonly Row[] = [
   ["EOS at once", { ...greedy, logit_bias: { [EOS]: 100 } }],
@@ -68,10 +68,15 @@ export const endsCases: readonly Row[] = [
     "stop string inside a joined emoji",
     { ...forced, ...say("ab 👨‍👩‍👧 cd"), temperature: 1, seed: 2, stop: ["👩"], include_stop_str_in_output: true },
   ],
-  ["nothing but half characters", { ...greedy, logit_bias: { [HALF]: 100 }, max_tokens: 4 }],
+  [
+    "nothing but half characters",
+    { ...greedy, logit_bias: { [HALF]: 100 }, max_tokens: 4 },
+    { expectText: "\ufffd".repeat(4), peerDiffers: LOST_BYTES },
+  ],
   [
     "nothing but half characters, with logprobs",
     { ...greedy, logit_bias: { [HALF]: 100 }, max_tokens: 4, logprobs: true, top_logprobs: 1 },
+    { expectText: "\ufffd".repeat(4), peerDiffers: LOST_BYTES },
   ],
   ["cut inside a character", { ...forced, ...say("👨‍👩‍👧👨‍👩‍👧"), temperature: 1, seed: 1, max_tokens: 6 }],
   ["empty stop list", { ...greedy, stop: [] }],
