@@ -1,4 +1,4 @@
-import type { CoreLoad } from "./core/engine-core.ts";
+import type { CoreLoad } from "./core/step.ts";
 import type { Sampling } from "./sampling.ts";
 
 /** What happened so far. Counts are generation requests unless named otherwise. */

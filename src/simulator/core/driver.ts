@@ -1,5 +1,6 @@
-import type { EngineCore, Step } from "./engine-core.ts";
+import type { EngineCore } from "./engine-core.ts";
 import type { Sequence, SequenceRequest } from "./sequence.ts";
+import type { Step } from "./step.ts";
 
 /** Real milliseconds that instant mode works before it lets sockets be read. */
 const SLICE_MS = 3;

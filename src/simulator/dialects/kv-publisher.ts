@@ -1,7 +1,7 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
 import type { EngineDriver } from "../core/driver.ts";
-import type { CoreLoad } from "../core/engine-core.ts";
 import type { KvEvent } from "../core/kv-events.ts";
+import type { CoreLoad } from "../core/step.ts";
 import type { ServerCall } from "../grpc/stream.ts";
 import { ProtoReader } from "../wire/reader.ts";
 import { ProtoWriter } from "../wire/writer.ts";

@@ -1,19 +1,19 @@
+import { FrameReader, unpadded } from "./frame-reader.ts";
 import {
   ConnectionError,
   DEFAULT_MAX_FRAME,
   DEFAULT_WINDOW,
   ErrorCode,
   Flag,
-  FRAME_HEADER_BYTES,
   FrameType,
   MAX_WINDOW,
   OutBuffer,
-  PREFACE,
   readUint32,
   Setting,
 } from "./frames.ts";
-import { HpackDecoder, HpackError } from "./hpack.ts";
-import { EMPTY, ServerCall } from "./stream.ts";
+import { HeaderBlockReader, type RequestHeaders } from "./header-block.ts";
+import { HpackError } from "./hpack.ts";
+import { ServerCall } from "./stream.ts";
 
 /** The socket under a connection. */
 export interface Transport {
@@ -38,7 +38,6 @@ export interface ConnectionHandler {
 const RECEIVE_WINDOW = 1 << 24;
 /** Unwritten bytes above which calls hold their messages back. */
 const CONGESTED_BYTES = 1 << 20;
-const MAX_HEADER_BLOCK = 1 << 18;
 
 /** The server's side of one HTTP/2 connection (RFC 9113): frames, header compression, flow control both ways. */
 export class Connection {
@@ -51,15 +50,13 @@ export class Connection {
   /** The socket does not take more at the moment. */
   congested = false;
   closed = false;
-  private readonly decoder = new HpackDecoder();
+  private readonly headerBlocks = new HeaderBlockReader();
+  private readonly reader = new FrameReader((type, flags, id, payload) => {
+    if (!this.closed) this.frame(type, flags, id, payload);
+  });
   private readonly waiting = new Set<ServerCall>();
-  private prefaceSeen = false;
   private going = false;
   private lastStream = 0;
-  private input: Uint8Array = EMPTY;
-  private headerBlock: Uint8Array = EMPTY;
-  private headerStream = 0;
-  private headerFlags = 0;
   private consumed = 0;
   private flushing = false;
 
@@ -80,15 +77,7 @@ export class Connection {
   receive(chunk: Uint8Array): void {
     if (this.closed) return;
     try {
-      let bytes = chunk;
-      if (this.input.length > 0) {
-        bytes = new Uint8Array(this.input.length + chunk.length);
-        bytes.set(this.input);
-        bytes.set(chunk, this.input.length);
-      }
-      const used = this.parse(bytes);
-      // A copy: the socket reuses its buffer.
-      this.input = used === bytes.length ? EMPTY : bytes.slice(used);
+      this.reader.push(chunk);
     } catch (error) {
       if (error instanceof HpackError) this.fail(ErrorCode.COMPRESSION_ERROR, error.message);
       else if (error instanceof ConnectionError) this.fail(error.code, error.message);
@@ -175,45 +164,22 @@ export class Connection {
     if (this.going && this.calls.size === 0) this.handler.onIdle(this);
   }
 
-  private parse(bytes: Uint8Array): number {
-    let at = 0;
-    if (!this.prefaceSeen) {
-      const length = Math.min(bytes.length, PREFACE.length);
-      for (let i = 0; i < length; i++)
-        if (bytes[i] !== PREFACE[i]) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "not an HTTP/2 preface");
-      if (bytes.length < PREFACE.length) return 0;
-      this.prefaceSeen = true;
-      at = PREFACE.length;
-    }
-    while (bytes.length - at >= FRAME_HEADER_BYTES && !this.closed) {
-      const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
-      if (length > DEFAULT_MAX_FRAME) throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "frame too large");
-      if (bytes.length - at < FRAME_HEADER_BYTES + length) break;
-      const type = bytes[at + 3]!;
-      const flags = bytes[at + 4]!;
-      const id = readUint32(bytes, at + 5) & MAX_WINDOW;
-      at += FRAME_HEADER_BYTES;
-      this.frame(type, flags, id, bytes.subarray(at, at + length));
-      at += length;
-    }
-    return at;
-  }
-
   private frame(type: number, flags: number, id: number, payload: Uint8Array): void {
-    if (this.headerStream !== 0 && type !== FrameType.CONTINUATION)
+    if (this.headerBlocks.open && type !== FrameType.CONTINUATION)
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "header block interrupted");
     switch (type) {
       case FrameType.DATA:
         this.data(flags, id, payload);
         return;
       case FrameType.HEADERS:
-        this.headersFrame(flags, id, payload);
+      case FrameType.CONTINUATION: {
+        const headers =
+          type === FrameType.HEADERS
+            ? this.headerBlocks.begin(flags, id, payload)
+            : this.headerBlocks.continue(flags, id, payload);
+        if (headers) this.headers(headers);
         return;
-      case FrameType.CONTINUATION:
-        if (this.headerStream === 0 || id !== this.headerStream)
-          throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "unexpected CONTINUATION");
-        this.collectHeaders(flags, payload);
-        return;
+      }
       case FrameType.RST_STREAM: {
         const call = this.calls.get(id);
         this.forget(id);
@@ -252,37 +218,12 @@ export class Connection {
     let body = payload;
     if (flags & Flag.PADDED) body = unpadded(payload);
     if (payload.length > 0 && !(flags & Flag.END_STREAM)) this.windowUpdate(id, payload.length);
-    append(call, body);
+    call.append(body);
     if (flags & Flag.END_STREAM) call.halfClosed = true;
     this.handler.onBody(call);
   }
 
-  private headersFrame(flags: number, id: number, payload: Uint8Array): void {
-    let block = payload;
-    if (flags & Flag.PADDED) block = unpadded(block);
-    if (flags & Flag.PRIORITY) block = block.subarray(5);
-    if (id % 2 === 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "even stream id");
-    this.headerStream = id;
-    this.headerFlags = flags;
-    this.headerBlock = EMPTY;
-    this.collectHeaders(flags, block);
-  }
-
-  private collectHeaders(flags: number, block: Uint8Array): void {
-    if (this.headerBlock.length + block.length > MAX_HEADER_BLOCK)
-      throw new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, "header block too large");
-    if (this.headerBlock.length === 0 && flags & Flag.END_HEADERS) this.headerBlock = block;
-    else {
-      const joined = new Uint8Array(this.headerBlock.length + block.length);
-      joined.set(this.headerBlock);
-      joined.set(block, this.headerBlock.length);
-      this.headerBlock = joined;
-    }
-    if (!(flags & Flag.END_HEADERS)) return;
-    const id = this.headerStream;
-    const ended = (this.headerFlags & Flag.END_STREAM) !== 0;
-    this.headerStream = 0;
-    const headers = this.decoder.decode(this.headerBlock);
+  private headers({ id, ended, headers }: RequestHeaders): void {
     const known = this.calls.get(id);
     if (known) {
       // Trailers of a request: only its end matters.
@@ -300,6 +241,7 @@ export class Connection {
     call.halfClosed = ended;
     this.calls.set(id, call);
     this.handler.onHeaders(call);
+    if (ended && call.open) this.handler.onBody(call);
   }
 
   private settings(flags: number, payload: Uint8Array): void {
@@ -362,22 +304,4 @@ export class Connection {
     this.transport.end();
     this.lost();
   }
-}
-
-function unpadded(payload: Uint8Array): Uint8Array {
-  const end = payload.length - (payload[0] ?? payload.length);
-  if (end < 1) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "padding longer than the frame");
-  return payload.subarray(1, end);
-}
-
-function append(call: ServerCall, bytes: Uint8Array): void {
-  if (bytes.length === 0) return;
-  const needed = call.bodyLength + bytes.length;
-  if (needed > call.body.length) {
-    const grown = new Uint8Array(Math.max(needed, 2 * call.body.length));
-    grown.set(call.body.subarray(0, call.bodyLength));
-    call.body = grown;
-  }
-  call.body.set(bytes, call.bodyLength);
-  call.bodyLength = needed;
 }

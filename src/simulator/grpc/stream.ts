@@ -59,6 +59,19 @@ export class ServerCall implements CallEvents {
     return this.queuedBytes > 0 || this.connection.congested;
   }
 
+  /** Adds to the body of the request. */
+  append(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    const needed = this.bodyLength + bytes.length;
+    if (needed > this.body.length) {
+      const grown = new Uint8Array(Math.max(needed, 2 * this.body.length));
+      grown.set(this.body.subarray(0, this.bodyLength));
+      this.body = grown;
+    }
+    this.body.set(bytes, this.bodyLength);
+    this.bodyLength = needed;
+  }
+
   /** Bytes held back by flow control. */
   get held(): number {
     return this.queuedBytes;

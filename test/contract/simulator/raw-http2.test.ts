@@ -178,6 +178,16 @@ test("split headers, padding, priorities, unknown frames and single bytes are un
     }),
   ));
 
+test("a request that ends with its headers has no message", () =>
+  withEngine(ECHO, (_client, engine) =>
+    connection(engine.port, async (peer) => {
+      peer.write(PREFACE, frame(SETTINGS, 0, 0, []), frame(HEADERS, 5, 1, REQUEST_HEADERS));
+      await until(() => peer.ended(1), "the refusal");
+      const answer = peer.frames.find((f) => f.type === HEADERS && f.id === 1);
+      expect(answer?.payload.toString("latin1")).toContain("the request ended without a message");
+    }),
+  ));
+
 test("breaches end the connection with their code", async () => {
   const open = frame(HEADERS, 4, 1, REQUEST_HEADERS);
   const breaches: [string, Buffer[], number][] = [

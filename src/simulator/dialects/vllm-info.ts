@@ -1,0 +1,61 @@
+import type { SimulatorHost } from "../host.ts";
+import type { ProtoWriter } from "../wire/writer.ts";
+
+const VERSION = "0.32.0";
+
+/** GetModelInfoResponse. */
+export function modelInfo({ model }: SimulatorHost, w: ProtoWriter): void {
+  w.text(1, model.path);
+  w.uint(2, 1);
+  w.uint(3, model.contextLength);
+  w.uint(4, model.vocabSize);
+  w.text(6, model.servedName);
+  w.text(7, model.path);
+  w.text(8, model.modelType);
+  for (const name of model.architectures) w.text(9, name);
+  w.packedUints(10, model.eosTokenIds);
+  w.uint(11, model.padTokenId);
+  w.uint(12, model.bosTokenId);
+  w.uint(13, model.contextLength);
+  w.text(14, model.defaultSamplingJson);
+}
+
+/** GetServerInfoResponse; members 1 to 5 stay empty, as the servicer leaves them. */
+export function serverInfo(host: SimulatorHost, w: ProtoWriter): void {
+  const { options } = host.driver.core;
+  w.uint(9, 1);
+  w.text(11, "auto");
+  w.uint(12, options.blockSize);
+  w.text(14, "torch.bfloat16");
+  w.uint(20, options.maxRunning);
+  w.text(22, "bfloat16");
+  w.text(24, "first_token");
+}
+
+/** GetLoadsResponse with one rank; asked-for ranks and sections are ignored. */
+export function loads(host: SimulatorHost, w: ProtoWriter): void {
+  const { options } = host.driver.core;
+  const load = host.driver.core.load();
+  const usage = load.blocksInUse / load.blocksTotal;
+  w.text(1, new Date().toISOString().replace("Z", "000+00:00"));
+  w.text(2, VERSION);
+  w.uint(3, 1);
+  const mark = w.begin(4);
+  w.uint(2, load.running);
+  w.uint(3, load.waiting);
+  w.uint(4, load.running + load.waiting);
+  w.uint(5, load.blocksInUse * options.blockSize);
+  w.uint(6, load.blocksTotal * options.blockSize);
+  const number = (field: number, value: number) => {
+    if (value === 0) return;
+    w.tag(field, 1);
+    w.double(value);
+  };
+  number(7, usage);
+  number(8, load.throughput);
+  number(9, load.hitRate);
+  number(10, usage);
+  w.uint(11, options.maxRunning);
+  w.uint(12, load.waitingUncachedTokens);
+  w.end(mark);
+}
