@@ -20,7 +20,7 @@ export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): 
   if (known.family === "gemma") throw new TokenizerError("not a byte-level tokenizer");
   const v = byteLevelVocabulary(json);
   const trie = addedTrie(json.added_tokens.map((t) => ({ id: t.id, content: t.content, special: t.special === true })));
-  const classes = classTable(known.family, known.marks);
+  const classes = classTable(known);
   const { index, pages } = classPages(classes, known.nfc);
 
   const layout = new ImageLayout();

@@ -1,6 +1,6 @@
 /** Character classes per code point as the Rust `tokenizers` library has them: its regex tables are older than the JS engine's. */
 import { readFileSync } from "node:fs";
-import type { FamilyName } from "./header.ts";
+import type { KnownConfiguration } from "./recognise.ts";
 import classesFile from "./unicode-classes.rle" with { type: "file" };
 
 const CODE_POINTS = 0x110000;
@@ -46,9 +46,19 @@ function rawClasses(): Uint8Array {
   return table;
 }
 
-/** Class byte by code point for the scanners of a family; `marks`: combining marks are letters. */
-export function classTable(family: Exclude<FamilyName, "gemma">, marks: boolean): Uint8Array {
+/**
+ * Numbers to the Digits pre-tokenizer only: it goes by the Unicode tables of Rust's standard library, the patterns by those of
+ * their regex engine. Found by asking `tokenizers` 0.23.3 about every code point.
+ */
+const NEWER_DIGITS: readonly [number, number][] = [
+  [0x11de0, 0x11de9],
+  [0x16ff4, 0x16ff6],
+];
+
+/** Class byte by code point for the scanners of a byte-level configuration. */
+export function classTable({ family, marks, maxDigits }: KnownConfiguration): Uint8Array {
   const table = rawClasses();
+  if (family === "gpt2" && maxDigits === 1) for (const [from, to] of NEWER_DIGITS) table.fill(2, from, to + 1);
   const convert = family === "deepseek" ? deepseekClass : wordClass;
   for (let c = 0; c < CODE_POINTS; c++) table[c] = convert(marks && table[c]! & 8 ? table[c]! | 1 : table[c]!, c);
   return table;

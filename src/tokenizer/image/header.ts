@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 3;
+export const IMAGE_VERSION = 5;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -58,7 +58,7 @@ export const Word = {
 export type WordName = keyof typeof Word;
 
 /** Pre-tokenizer families, as the kernel numbers them. */
-export const Family = { cl100k: 0, o200k: 1, deepseek: 2, gemma: 3 } as const;
+export const Family = { cl100k: 0, o200k: 1, deepseek: 2, gemma: 3, gpt2: 4 } as const;
 export type FamilyName = keyof typeof Family;
 
 /** Bits of a token's byte in the `flags` table. */

@@ -86,25 +86,29 @@ export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
 function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
   if (json.model.byte_fallback) return { unsupported: "byte_fallback with this pre-tokenizer" };
   if (!isObject(json.decoder) || json.decoder["type"] !== "ByteLevel") return { unsupported: "this decoder" };
-  const pre = json.pre_tokenizer;
-  if (!isObject(pre) || pre["type"] !== "Sequence" || !Array.isArray(pre["pretokenizers"])) {
-    return { unsupported: "this pre_tokenizer" };
-  }
-  const steps = pre["pretokenizers"] as unknown[];
-  const last = steps.at(-1);
-  const plain =
-    isObject(last) && last["type"] === "ByteLevel" && !last["add_prefix_space"] && last["use_regex"] === false;
-  if (!plain) return { unsupported: "this pre_tokenizer" };
-  const patterns = steps.slice(0, -1).map(splitPattern);
-  const known = SPLITS.find(
-    (s) => s.patterns.length === patterns.length && s.patterns.every((p, i) => p === patterns[i]),
-  );
-  if (!known) return { unsupported: "this pre_tokenizer pattern" };
+  const known = knownSplit(json.pre_tokenizer);
+  if (!known) return { unsupported: "this pre_tokenizer" };
   const nfc = isObject(json.normalizer) && json.normalizer["type"] === "NFC";
-  if (hasNormalizer(json) && !(nfc && known.family === "cl100k")) return { unsupported: "this normalizer" };
+  if (hasNormalizer(json) && !(nfc && known.family !== "deepseek")) return { unsupported: "this normalizer" };
   const { family, maxDigits, contractions, marks } = known;
   return { family, maxDigits, contractions, marks, nfc };
 }
+
+function knownSplit(pre: unknown): KnownSplit | undefined {
+  const steps = isObject(pre) && pre["type"] === "Sequence" ? pre["pretokenizers"] : [pre];
+  if (!Array.isArray(steps)) return undefined;
+  const last: unknown = steps.at(-1);
+  if (!isObject(last) || last["type"] !== "ByteLevel" || last["add_prefix_space"] !== false) return undefined;
+  if (last["use_regex"] !== false) {
+    // GPT-2's own pattern, perhaps with digits taken out before
+    if (steps.length === 1) return split([], "gpt2", 0);
+    return steps.length === 2 && Bun.deepEquals(steps[0], SINGLE_DIGITS) ? split([], "gpt2", 1) : undefined;
+  }
+  const patterns = steps.slice(0, -1).map(splitPattern);
+  return SPLITS.find((s) => s.patterns.length === patterns.length && s.patterns.every((p, i) => p === patterns[i]));
+}
+
+const SINGLE_DIGITS = { type: "Digits", individual_digits: true };
 
 /** The regular expression of a Split that keeps every piece, else undefined. The patterns leave no text between matches. */
 function splitPattern(step: unknown): string | undefined {

@@ -8,7 +8,7 @@ import { sectionGemma, spaces } from "./gemma.as";
 import { putWide } from "./joins.as";
 import { piece } from "./pieces.as";
 import { put } from "./put.as";
-import { classIndex, classPages, family, GEMMA } from "./state.as";
+import { classIndex, classPages, family, GEMMA, GPT2 } from "./state.as";
 import { starts } from "./window.as";
 export { encodesItself, insertPair, insertSplit, insertToken, insertWholeOnly } from "./fill.as";
 export { insertAnyJoin } from "./gemma.as";
@@ -19,7 +19,7 @@ export { init } from "./state.as";
 /** A section without added tokens; the byte at n is the sentinel 255 and 64 readable bytes follow it. */
 function section(p: usize, n: usize, o: usize): usize {
   while (p < n) {
-    if (!(load<u32>(p) & 0x80808080)) {
+    if (family != GPT2 && !(load<u32>(p) & 0x80808080)) {
       let m = starts(p);
       m &= m - 1;
       if (m) {

@@ -2,7 +2,7 @@
 import {
   cls, cls2, D_AL, D_CJK, D_LM, D_N, D_NL, D_PFX, D_PS, D_WS, isNewline, LO, LT, NL, NU, OT, UP, width, WS,
 } from "./characters.as";
-import { CL100K, contractions, family, maxDigits, O200K } from "./state.as";
+import { CL100K, contractions, family, GPT2, maxDigits, O200K } from "./state.as";
 
 export function contraction(p: usize): usize {
   const a: u32 = load<u8>(p, 1) | 32;
@@ -156,9 +156,42 @@ function pieceDeepseek(p: usize, n: usize): usize {
   return n;
 }
 
+/** Contractions in lower case only; each kind of character takes a space in front; `maxDigits` 1: digits stand alone. */
+function pieceGpt2(p: usize, n: usize): usize {
+  const b: u32 = load<u8>(p);
+  if (b == 39 && load<u8>(p, 1) >= 97) {
+    const l = contraction(p);
+    if (l && load<u8>(p, 2) != 0xbf && (l == 2 || load<u8>(p, 2) >= 97)) return p + l;
+  }
+  const alone: u32 = maxDigits == 1 ? NU : 0;
+  let q = p;
+  let c = cls(p);
+  if (b == 32) {
+    const d = cls(p + 1);
+    if (d & (LT | NU | OT) & ~alone) {
+      q = p + 1;
+      c = d;
+    }
+  }
+  if (c & LT) return run(q, LT);
+  if (c & alone) return q + width(load<u8>(q));
+  if (c & NU) return run(q, NU);
+  if (c & OT) return run(q, OT);
+  let j = p, last = p;
+  let f: u32 = 0;
+  while (j < n) {
+    f = cls(j);
+    if (!(f & (WS | NL))) break;
+    last = j;
+    j += width(load<u8>(j));
+  }
+  return j >= n || last == p || f & alone ? j : last;
+}
+
 @inline
 export function piece(p: usize, n: usize): usize {
   if (family == CL100K) return pieceCl100k(p, n);
   if (family == O200K) return pieceO200k(p, n);
+  if (family == GPT2) return pieceGpt2(p, n);
   return pieceDeepseek(p, n);
 }

@@ -4,6 +4,7 @@ export const CL100K: i32 = 0;
 export const O200K: i32 = 1;
 export const DEEPSEEK: i32 = 2;
 export const GEMMA: i32 = 3;
+export const GPT2: i32 = 4;
 export const K0: u64 = 0x9e3779b97f4a7c15;
 export const K1: u64 = 0xc2b2ae3d27d4eb4f;
 export const NONE: u32 = 0xffffffff;

@@ -30,6 +30,8 @@ const TOKENIZERS: { name: string; kind: Tokenizer["kind"]; json: Uint8Array; byt
   { name: "marks", kind: "kernel", json: small("marks") },
   { name: "tekken", kind: "kernel", json: small("tekken") },
   { name: "deepseek", kind: "kernel", json: small("deepseek") },
+  { name: "gpt2", kind: "kernel", json: small("gpt2") },
+  { name: "gpt2_digits", kind: "kernel", json: small("gpt2_digits") },
   { name: "gemma", kind: "kernel", json: small("gemma"), byteFallback: true },
   { name: "prepend", kind: "huggingface", json: small("prepend"), byteFallback: true, batches: 1 },
   // the library's character classes differ from Rust's in a few code points that the random strings have

@@ -50,12 +50,12 @@ def save(tok, name, edit=lambda data: None):
     print(name, tok.get_vocab_size())
 
 
-def byte_level(lines, name, patterns, normalizer=None, behavior="isolated", more=(), edit=lambda data: None):
+def byte_level(lines, name, patterns, normalizer=None, behavior="isolated", more=(), edit=lambda data: None, pre=None):
     tok = Tokenizer(models.BPE())
     if normalizer:
         tok.normalizer = normalizer
     splits = [pre_tokenizers.Split(Regex(p), behavior, invert=behavior == "removed") for p in patterns]
-    tok.pre_tokenizer = pre_tokenizers.Sequence(splits + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tok.pre_tokenizer = pre or pre_tokenizers.Sequence(splits + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tok.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=SIZE, show_progress=False, initial_alphabet=alphabet))
     tok.decoder = decoders.ByteLevel()
@@ -136,6 +136,10 @@ if __name__ == "__main__":
     byte_level(text, "tekken", [TEKKEN], edit=ignore_merges)
     plain = [AddedToken("normal", normalized=True), AddedToken("Parameter", normalized=True)]
     byte_level(text, "deepseek", DEEPSEEK, normalizer=normalizers.Sequence([]), more=plain)
+    gpt2 = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    byte_level(text, "gpt2", [], pre=gpt2)
+    digits = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), gpt2])
+    byte_level(text, "gpt2_digits", [], pre=digits, normalizer=normalizers.NFC())
     gemma(text)
     prepend(text)
     wordpiece(text)

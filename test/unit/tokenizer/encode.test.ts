@@ -2,6 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { warmUp } from "../../../src/tokenizer/warm-up.ts";
 import { smallTokenizer } from "./fixtures.ts";
 
+test("the Digits pre-tokenizer has numbers that the patterns do not know", async () => {
+  const tokenizer = await smallTokenizer("gpt2_digits");
+  // asked from tokenizers 0.23.3: two spaces, then each of the newer digits alone
+  expect([...tokenizer.encode("!!  \u{11de0}\u{11de1}!!")]).toEqual([
+    0, 0, 264, 172, 239, 115, 254, 172, 239, 115, 94, 0, 0,
+  ]);
+});
+
 describe("encoding", async () => {
   const tokenizer = await smallTokenizer("cl100k_nfc");
   const text = (ids: Uint32Array): string => {
