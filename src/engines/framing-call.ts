@@ -94,11 +94,6 @@ export class FramingCall implements StreamCall {
     return this.ended;
   }
 
-  /** Number of the HTTP/2 stream, 0 before the call was sent. */
-  get streamId(): number {
-    return this.stream?.id ?? 0;
-  }
-
   /** Sends the call over an open connection. `connectionLost` names why the connection ended, once it has. */
   start(session: ClientHttp2Session, connectionLost: () => string | undefined): void {
     if (this.ended) return;

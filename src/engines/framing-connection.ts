@@ -51,7 +51,7 @@ export class FramingConnection {
       const code = typeof error.code === "string" ? ` (${error.code})` : "";
       this.destroy(this.state === "connecting" ? `cannot connect${code}` : `connection lost${code}`);
     });
-    session.on("goaway", (code: number, lastStreamId: number) => this.onGoaway(code, lastStreamId));
+    session.on("goaway", (code: number) => this.onGoaway(code));
     session.on("close", () => this.destroy(this.state === "connecting" ? "cannot connect" : "connection lost"));
     session.on("remoteSettings", (settings) => {
       // A peer that allows no stream at all could never be used; REFUSED_STREAM then tells the caller.
@@ -131,7 +131,7 @@ export class FramingConnection {
     }
   }
 
-  private onGoaway(code: number, lastStreamId: number): void {
+  private onGoaway(code: number): void {
     if (this.state === "dead") return;
     if (code !== constants.NGHTTP2_NO_ERROR) {
       if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.events.onTooManyPings();
@@ -144,9 +144,9 @@ export class FramingConnection {
       clearTimeout(this.connectTimer);
       this.events.onUnusable();
     }
+    // node:http2 refuses the streams after the last one that the peer serves.
     const error = new GrpcError(GrpcStatus.UNAVAILABLE, "the engine is shutting down");
     for (const call of [...this.waiting]) call.fail(error);
-    for (const call of [...this.running]) if (call.streamId > lastStreamId) call.fail(error);
     if (this.running.size === 0) this.destroy("connection closed");
   }
 }

@@ -152,13 +152,16 @@ describe.each(CHANNELS_AND_LATE)("channel %s", (_name, create) => {
   });
 
   test("a call paused before it was sent reads nothing until resumed", async () => {
-    const reading = read(channel, "/test.Bytes/Stream", json({ count: 3 }));
+    const fresh = create(server.target, OPTIONS);
+    const reading = read(fresh, "/test.Bytes/Stream", json({ count: 3, delayMs: 40 }));
     reading.call.pause();
-    await sleep(150);
+    await sleep(250);
     expect(reading.numbers.length).toBeLessThan(3);
+    expect(reading.ends).toBe(0);
     reading.call.resume();
     expect(await reading.done).toBeUndefined();
     expect(reading.numbers).toHaveLength(3);
+    fresh.close();
   });
 
   test("16 MB in both directions", async () => {
