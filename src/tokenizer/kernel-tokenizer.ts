@@ -1,5 +1,6 @@
-import { Flag, Word } from "./image/header.ts";
+import { Family, Flag, Word } from "./image/header.ts";
 import { growBy, IMAGE_AT, instantiate } from "./kernel/kernel.ts";
+import { eachPart, isLong, maySplit } from "./long-text.ts";
 import { rustNfc } from "./nfc.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 import { type TokenTable, utf8Decoder } from "./utf8-decoder.ts";
@@ -80,18 +81,23 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
     }
     parts.push(decoder.decode(copy.subarray(from)));
     const runs = parts.map((p) => (typeof p === "number" ? Uint32Array.of(p) : run(write(rustNfc(p)), Split.none)));
-    const out = new Uint32Array(runs.reduce((sum, r) => sum + r.length, 0));
-    let at = 0;
-    for (const r of runs) {
-      out.set(r, at);
-      at += r.length;
-    }
-    return out;
+    return concatenated(runs);
   }
-  function encode(s: string): Uint32Array {
+  function encodePart(s: string): Uint32Array {
     const n = write(s);
     const denormal = nfc && n !== s.length && !kernel.normal(textAt, textAt + n) && rustNfc(s) !== s;
     return denormal ? encodeDenormal(n) : run(n, Split.all);
+  }
+  const asciiJoins = header[Word.family] === Family.gemma ? IMAGE_AT + header[Word.asciiJoins]! : undefined;
+  const joins = (a: number, b: number): boolean => asciiJoins !== undefined && all[asciiJoins + ((a << 7) | b)] !== 0;
+  let splits: boolean | undefined;
+  function encode(s: string): Uint32Array {
+    if (!isLong(s)) return encodePart(s);
+    splits ??= maySplit(addedTexts(offsets, bytes, flags), joins);
+    if (!splits) return encodePart(s);
+    const parts: Uint32Array[] = [];
+    eachPart(s, (part) => parts.push(encodePart(part)));
+    return concatenated(parts);
   }
 
   const tokenBytes = (id: number): Uint8Array => {
@@ -139,6 +145,22 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
     isSpecial: table.isSpecial,
     tokenId,
   };
+}
+
+function concatenated(parts: readonly Uint32Array[]): Uint32Array {
+  const out = new Uint32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}
+
+function* addedTexts(offsets: Uint32Array, bytes: Uint8Array, flags: Uint8Array): Generator<string> {
+  for (let id = 0; id < flags.length; id++) {
+    if (flags[id]! & Flag.added) yield decoder.decode(bytes.slice(offsets[id]!, offsets[id + 1]!));
+  }
 }
 
 /** The token of exactly these bytes; an added token goes before another of the same text. */
