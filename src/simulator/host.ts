@@ -26,6 +26,8 @@ export interface SimulatorHost {
   readonly mergeLagging: boolean;
   /** Absent when the engine publishes no KV events. */
   readonly kvPublisher: KvPublisher | undefined;
+  /** False: the engine core has died behind a server that goes on listening. */
+  alive: boolean;
   readonly startedAt: number;
   /** Default answer; throws without a tokenizer. */
   answer(promptTokens: number, cachedTokens: number, variant: number): Content;

@@ -108,7 +108,7 @@ export const simulatorOptions = {
     group: "Speed",
     help: 'Factor on the speed of the simulated GPU; 0 or "instant" takes no time at all.',
   },
-  prefillTokensPerSecond: {
+  prefillTps: {
     flag: "prefill-tps",
     type: "number",
     default: 8000,
@@ -124,7 +124,7 @@ export const simulatorOptions = {
     group: "Speed",
     help: "Time of a decode step, in milliseconds, ...",
   },
-  decodePerRequestMs: {
+  decodePerReqMs: {
     flag: "decode-per-req-ms",
     type: "number",
     default: 0.35,

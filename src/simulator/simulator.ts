@@ -28,6 +28,8 @@ export interface Simulator {
   stats(): StatsReport;
   /** The last requests, oldest first, as `/requests` shows them. */
   requests(): readonly RequestRecord[];
+  /** A dead engine goes on listening: HealthCheck says unhealthy, generation fails. */
+  setAlive(alive: boolean): void;
   /** Refuses new calls, lets the running ones finish within the grace period, closes. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -59,9 +61,9 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
   const answer = model.tokenizer ? createAnswerer(model.tokenizer, options.outputTokens) : undefined;
   const core = new EngineCore({
     ...defaultCoreOptions,
-    prefillTokensPerSecond: options.prefillTokensPerSecond,
+    prefillTokensPerSecond: options.prefillTps,
     decodeBaseMs: options.decodeBaseMs,
-    decodePerRequestMs: options.decodePerRequestMs,
+    decodePerRequestMs: options.decodePerReqMs,
     prefillChunk: options.prefillChunk,
     kvTokens: options.kvTokens,
     blockSize: options.blockSize,
@@ -85,6 +87,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     tokensPerMessage: options.tokensPerMessage,
     mergeLagging: options.mergeLagging,
     kvPublisher: options.noKvEvents ? undefined : createKvPublisher(driver),
+    alive: true,
     startedAt: performance.now(),
     answer(promptTokens, cachedTokens, variant) {
       if (!answer) throw new Error("the simulated engine has no tokenizer to answer with");
@@ -95,11 +98,12 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
   };
   const dialect = DIALECTS[options.dialect];
   let stopping: Promise<void> | undefined;
-  const methods = engineMethods(dialect, host, () => stopping === undefined);
+  const methods = engineMethods(dialect, host, () => stopping === undefined && host.alive);
   server = serveGrpc({ host: options.host, port: options.port, methods });
   const { port, connections } = server;
   const report = (): StatsReport => ({
     dialect: dialect.name,
+    alive: host.alive,
     uptimeSeconds: (performance.now() - host.startedAt) / 1000,
     connections: connections.size,
     open: [...host.open.values()].reduce((sum, twins) => sum + twins.size, 0),
@@ -108,7 +112,13 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
   });
   let stats: StatsServer;
   try {
-    stats = serveStats(options.statsPort, report, () => log.list());
+    stats = serveStats(options.statsPort, {
+      report,
+      requests: () => log.list(),
+      setAlive: (alive) => {
+        host.alive = alive;
+      },
+    });
   } catch (error) {
     await server.stop(0);
     throw error;
@@ -118,6 +128,9 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     statsPort: stats.port,
     stats: report,
     requests: () => log.list(),
+    setAlive(alive) {
+      host.alive = alive;
+    },
     stop() {
       stopping ??= (async () => {
         host.kvPublisher?.stop();

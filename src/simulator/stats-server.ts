@@ -5,26 +5,40 @@ export interface StatsServer {
   stop(): Promise<void>;
 }
 
-/** Serves `/stats` and `/requests` (`?ids=1` adds the prompts' token ids, `?last=N` limits) as JSON on the loopback address. */
-export function serveStats(
-  port: number,
-  report: () => StatsReport,
-  requests: () => readonly RequestRecord[],
-): StatsServer {
+/** What the server shows and sets. */
+export interface StatsSource {
+  report(): StatsReport;
+  requests(): readonly RequestRecord[];
+  setAlive(alive: boolean): void;
+}
+
+/**
+ * Serves JSON on the loopback address: `/stats`, `/requests` (`?ids=1` adds the prompts' token ids, `?last=N` limits), and
+ * `POST /alive?value=false` to let the engine core die (`true` revives it).
+ */
+export function serveStats(port: number, source: StatsSource): StatsServer {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port,
     fetch(request) {
       const url = new URL(request.url);
-      if (url.pathname === "/stats") return Response.json(report());
-      if (url.pathname !== "/requests") return new Response("try /stats or /requests\n", { status: 404 });
-      const last = Number(url.searchParams.get("last") ?? "0");
-      const withIds = url.searchParams.get("ids") === "1";
-      const records = last > 0 ? requests().slice(-last) : requests();
-      return Response.json(
-        records.map(({ promptIds, ...rest }) => (withIds ? { ...rest, promptIds: [...promptIds] } : rest)),
-      );
+      const path = `${request.method} ${url.pathname}`;
+      if (path === "GET /stats") return Response.json(source.report());
+      if (path === "GET /requests") return Response.json(requestList(source.requests(), url.searchParams));
+      if (path === "POST /alive") {
+        source.setAlive(url.searchParams.get("value") !== "false");
+        return Response.json({ alive: source.report().alive });
+      }
+      return new Response("try GET /stats, GET /requests or POST /alive?value=false\n", { status: 404 });
     },
   });
   return { port: server.port ?? port, stop: () => server.stop(true) };
+}
+
+function requestList(all: readonly RequestRecord[], query: URLSearchParams): unknown[] {
+  const last = Number(query.get("last") ?? "0");
+  const records = last > 0 ? all.slice(-last) : all;
+  return records.map(({ promptIds, ...rest }) =>
+    query.get("ids") === "1" ? { ...rest, promptIds: [...promptIds] } : rest,
+  );
 }

@@ -82,6 +82,7 @@ export class RequestLog {
 /** Body of `/stats`. */
 export interface StatsReport extends SimulatorCounts {
   readonly dialect: string;
+  readonly alive: boolean;
   readonly uptimeSeconds: number;
   readonly connections: number;
   /** Open generation calls, whether they wait, run or are held back by a script. */

@@ -20,8 +20,8 @@ export const vllm: Dialect = {
     Generate: generate(host),
     Embed: embed,
     HealthCheck: unary((w) => {
-      w.uint(1, 1);
-      w.text(2, "Health");
+      w.uint(1, host.alive ? 1 : 0);
+      w.text(2, host.alive ? "Health" : "Engine is not alive");
     }),
     Abort: abort(host),
     GetModelInfo: unary((w) => modelInfo(host, w)),
@@ -95,10 +95,16 @@ function generate(host: SimulatorHost): GrpcMethod {
       logRequest(host, spec, call, "refused", problem);
       return call.end(GrpcStatus.INVALID_ARGUMENT, problem);
     }
+    if (!host.alive) {
+      logRequest(host, spec, call, "refused", DEAD);
+      call.end(GrpcStatus.INTERNAL, DEAD);
+      return;
+    }
     new Generation(host, spec, call, messages);
   };
 }
 
+const DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause.";
 const NO_IDS = new Uint32Array(0);
 
 /** GenerateResponse: field 1 a GenerateStreamChunk, field 2 a GenerateComplete. */

@@ -22,7 +22,22 @@ const RULE_KEYS = [
 ];
 const FAULT_KEYS = ["kind", "after_tokens", "code", "message"];
 
-/** Reads a YAML script: a list of rules, or a mapping with the list under `rules`. Throws ScriptError. */
+/**
+ * Reads a YAML script: a list of rules, or a mapping with the list under `rules`. Throws ScriptError.
+ *
+ *     - contains: weather            # or `matches` with a regular expression; neither: every prompt
+ *       text: "It rains."            # or `token_ids`; neither: the usual answer
+ *       tokens_per_message: [1, 3]   # the last one goes on
+ *       finish_reason: stop          # as it is; without it EOS is added
+ *       logprobs: [-0.1, -2]
+ *       delay_ms: 200                # before the request reaches the engine
+ *       ms_per_token: 50
+ *       times: 1                     # later prompts go on to the next rule
+ *       fault: { kind: status, after_tokens: 2, code: UNAVAILABLE, message: "gone" }
+ *
+ * Faults: `hang`, `no-complete`, `disconnect`, `exit` (code = exit code), `reset` and `goaway` (code of HTTP/2), `status` (code of
+ * gRPC); codes by number or name.
+ */
 export function parseScript(yaml: string): ScriptRule[] {
   let document: unknown;
   try {

@@ -137,7 +137,7 @@ test("the connection's window is kept to the byte, whatever the streams' windows
   ));
 
 test("a smaller initial window takes back what open streams were granted", () =>
-  withEngine({ ...ECHO, speed: "1", decodeBaseMs: 1, decodePerRequestMs: 0 }, (_client, engine) =>
+  withEngine({ ...ECHO, speed: "1", decodeBaseMs: 1, decodePerReqMs: 0 }, (_client, engine) =>
     connection(engine.port, async (peer) => {
       peer.write(PREFACE, frame(SETTINGS, 0, 0, [0, 4, ...uint32(100)]));
       peer.write(frame(HEADERS, 4, 1, REQUEST_HEADERS), frame(DATA, 1, 1, message(300)));

@@ -47,7 +47,7 @@ test("echo repeats the prompt's ids without specials, exactly max_tokens of them
   }));
 
 test("time is kept: a token per decode step, a chunk of prompt per prefill step", () =>
-  withEngine({ output: "echo", decodeBaseMs: 20, decodePerRequestMs: 0 }, async (client) => {
+  withEngine({ output: "echo", decodeBaseMs: 20, decodePerReqMs: 0 }, async (client) => {
     const started = performance.now();
     await client.generate(ask([1, 2, 3], { max_tokens: 10 }));
     const decode = performance.now() - started;
@@ -88,6 +88,22 @@ test("a drain ends hanging calls when the grace period is over", async () => {
   expect(engine.stats().open).toBe(0);
   client.close();
 });
+
+test("an engine core that died: the server listens on, unhealthy, and generation fails", () =>
+  withEngine({ output: "echo" }, async (client, engine) => {
+    const set = (value: boolean) =>
+      fetch(`http://127.0.0.1:${engine.statsPort}/alive?value=${value}`, { method: "POST" });
+    const health = () =>
+      client.unary("HealthCheck", "vllm.grpc.engine.HealthCheckRequest", "vllm.grpc.engine.HealthCheckResponse");
+    await set(false);
+    expect(await health()).toEqual({ message: "Engine is not alive" });
+    const failed = await client.generate(ask([1], { max_tokens: 1 }));
+    expect(failed.status).toBe(13);
+    expect(failed.details).toStartWith("EngineCore encountered an issue.");
+    await set(true);
+    expect(await health()).toMatchObject({ healthy: true });
+    expect((await client.generate(ask([1], { max_tokens: 1 }))).status).toBe(0);
+  }));
 
 test("a script that can not be used stops the start", async () => {
   await expect(startSimulator(settings({ script: "no/such/file.yaml" }))).rejects.toThrow("no/such/file.yaml");
