@@ -77,9 +77,21 @@ const channel = createFramingChannel(options.url.host, {
   keepaliveTimeoutMs: 10_000,
   connectTimeoutMs: 5000,
 });
+const prepare = (of: LoadOptions) => (index: number) => prepareGeneration(channel, of, index);
+// A cold reader would hide a part of what a gateway adds: it is warmed up on the engine itself.
+const small: LoadOptions = {
+  ...options,
+  streams: 64,
+  requests: 1500,
+  promptTokens: 100,
+  maxTokens: 1,
+  expect: 1,
+  pids: [],
+};
+await measure({ ...small, rate: undefined, warmup: 0, seed: options.seed + 1 }, prepare(small), 0);
 for (let i = 0; i < command.repeat; i++) {
   const base = i * (options.requests + options.warmup);
-  const result = await measure(options, (index) => prepareGeneration(channel, options, index), base);
+  const result = await measure(options, prepare(options), base);
   console.log(JSON.stringify(result));
   if (result.first_error !== undefined) console.error(result.first_error);
 }

@@ -5,6 +5,7 @@ import { HELP, readCommandLine, UsageError } from "./options.ts";
 import { withChildren } from "./procfs.ts";
 import { markdownHead, markdownRow, resultText } from "./report.ts";
 import type { LoadResult } from "./result.ts";
+import { warmUpClient } from "./self-warmup.ts";
 
 async function main(args: readonly string[]): Promise<number> {
   const command = readCommandLine(args);
@@ -23,6 +24,7 @@ async function main(args: readonly string[]): Promise<number> {
     else console.log(`idle: ${idle.cpu_ms_per_s.toFixed(3)} ms CPU a second, RSS ${idle.rss_mb.toFixed(1)} MB`);
     return 0;
   }
+  await warmUpClient(command.load);
   const results: LoadResult[] = [];
   for (let i = 0; i < command.repeat; i++) {
     if (i > 0) await Bun.sleep(command.pauseMs);

@@ -6,6 +6,7 @@ import { parsePromptMode, promptText } from "../../../bench/loadgen/prompts.ts";
 import { poissonArrivals } from "../../../bench/loadgen/random.ts";
 import { Reply } from "../../../bench/loadgen/reply.ts";
 import { ResponseReader } from "../../../bench/loadgen/response-reader.ts";
+import { warmUpClient } from "../../../bench/loadgen/self-warmup.ts";
 import { percentiles, quantile, spread } from "../../../bench/loadgen/stats.ts";
 import { WORDS } from "../../../bench/loadgen/words.ts";
 import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
@@ -182,6 +183,11 @@ describe("load", () => {
     expect(result.done + result.errors).toBe(30);
     expect(result.wall_s).toBeWithin(0.05, 2);
     expect(result.send_delay_ms!.p50).toBeGreaterThanOrEqual(0);
+  });
+
+  test("the client warms up on its own replies, whatever it is asked to send", async () => {
+    const { load } = readCommandLine(["--url", "http://x", "--prompt-tokens", "8000", "--max-tokens", "1", "--unary"]);
+    await warmUpClient(load);
   });
 
   test("nobody listening and a time limit are errors", async () => {
