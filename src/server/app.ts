@@ -7,8 +7,8 @@ import { keyCheck } from "./auth.ts";
 import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import { corsHeaders, preflight } from "./cors.ts";
-import { failureResponse, pathOf } from "./failure.ts";
-import { clientRequestId, randomId } from "./request-id.ts";
+import { failureResponse } from "./failure.ts";
+import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
 
 /** The whole HTTP surface of one serving thread. */
@@ -17,12 +17,15 @@ export function createApp(context: ServerContext) {
   const checkKey = keyCheck(config.apiKey);
   const methods = new Map<string, string[]>();
 
-  const app = new Elysia({ name: "collie", normalize: false })
-    .onRequest(({ request, set, server }) => {
+  // Without `standardHostname: false` Elysia looks for the path behind a host name of four letters or more.
+  const app = new Elysia({ name: "collie", normalize: false, handler: { standardHostname: false } })
+    .onRequest((event) => {
+      const { request, set, server } = event;
+      if (request.method !== "POST") set.headers["x-request-id"] = requestId(request, config); // POST handlers say theirs
       const origin = request.headers.get("origin");
       if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
       if (request.method === "OPTIONS") return preflight(request, config.corsAllowedOrigins);
-      if (!pathOf(request.url).startsWith("/v1")) return;
+      if (!needsKey(event)) return;
       checkKey(request.headers);
       if (context.draining()) throw new ShuttingDownError();
       server?.timeout(request, 0); // a long prefill is silent
@@ -72,6 +75,14 @@ export function createApp(context: ServerContext) {
     if (route.path !== "*") methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
   }
   return app;
+}
+
+/**
+ * Whether a request asks for more than probes and pages. Judged by the path that the router goes by, which Elysia's types hide:
+ * any other reading of the URL could let a request past the check of its key.
+ */
+function needsKey(event: object): boolean {
+  return !("path" in event && typeof event.path === "string" && !event.path.startsWith("/v1"));
 }
 
 function decode(text: string): string {

@@ -2,14 +2,24 @@ import { ValidationError } from "elysia";
 import { openAiErrorResponse } from "../apis/openai/errors.ts";
 import { BadJsonError, GatewayError, InternalError, MethodNotAllowedError, RouteNotFoundError } from "../errors.ts";
 import type { ServerContext } from "./context.ts";
-import { clientRequestId, randomId } from "./request-id.ts";
+import { requestId } from "./request-id.ts";
 import { invalidBody, type SchemaProblem } from "./validation.ts";
 
 /** Path of an absolute URL, without the query. */
 export function pathOf(url: string): string {
-  const start = url.indexOf("/", 8);
+  const start = Math.max(0, url.indexOf("/", 7)); // a request without a host has no more than the path
   const end = url.indexOf("?", start);
   return url.slice(start, end < 0 ? undefined : end);
+}
+
+/** Methods of the route that a path belongs to; none where there is no such route. `methods` is keyed by route. */
+function methodsOf(path: string, methods: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const exact = methods.get(path);
+  if (exact !== undefined) return exact;
+  for (const [route, allowed] of methods) {
+    if (route.endsWith("/*") && path.startsWith(route.slice(0, -1))) return allowed;
+  }
+  return [];
 }
 
 /** Whatever was thrown, as a failure that a client may see. */
@@ -23,8 +33,8 @@ function toGatewayError(
   if (error instanceof ValidationError) return invalidBody(error.all as unknown as Iterable<SchemaProblem>);
   if (code === "NOT_FOUND") {
     const path = pathOf(request.url);
-    const allowed = methods.get(path);
-    if (allowed === undefined)
+    const allowed = methodsOf(path, methods);
+    if (allowed.length === 0)
       return new RouteNotFoundError(`Unknown request URL: ${request.method} ${path.slice(0, 200)}`);
     return new MethodNotAllowedError(`${request.method} is not allowed here, only ${allowed.join(", ")}`);
   }
@@ -45,7 +55,7 @@ export function failureResponse(
   methods: ReadonlyMap<string, readonly string[]>,
 ): Response {
   const failure = toGatewayError(error, code, request, methods);
-  const id = clientRequestId(request.headers, context.config.requestIdHeaders) ?? `req-${randomId()}`;
+  const id = requestId(request, context.config);
   if (failure.status >= 500 && failure.code !== "shutting_down") {
     context.log[failure instanceof InternalError ? "error" : "warn"]("request failed", {
       request: id,
@@ -60,6 +70,6 @@ export function failureResponse(
     if (name.startsWith("access-control-") || name === "vary") extra[name] = String(value);
   if (failure.code === "shutting_down" || failure.status === 413 || failure.status === 415)
     extra["connection"] = "close";
-  if (failure instanceof MethodNotAllowedError) extra["allow"] = (methods.get(pathOf(request.url)) ?? []).join(", ");
+  if (failure instanceof MethodNotAllowedError) extra["allow"] = methodsOf(pathOf(request.url), methods).join(", ");
   return openAiErrorResponse(failure, extra);
 }

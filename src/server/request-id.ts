@@ -24,3 +24,8 @@ export function clientRequestId(headers: Headers, names: readonly string[]): str
   }
   return undefined;
 }
+
+/** The id a client gave its request, else a new one. */
+export function requestId(request: Request, settings: { readonly requestIdHeaders: readonly string[] }): string {
+  return clientRequestId(request.headers, settings.requestIdHeaders) ?? `req-${randomId()}`;
+}

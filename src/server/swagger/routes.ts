@@ -40,7 +40,8 @@ export function swaggerRoutes() {
     .get("/swagger/swagger-ui.css", asset(styleFile, "text/css; charset=utf-8"), { detail: { hide: true } })
     .use(
       swagger({
-        path: "/swagger/plugin",
+        // The plugin's page is registered first and the document after it: on one path the document is what remains.
+        path: "/swagger/json",
         specPath: "/swagger/json",
         provider: "swagger-ui",
         documentation: {
@@ -52,7 +53,6 @@ export function swaggerRoutes() {
           components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
           security: [{ key: [] }],
         },
-        exclude: ["/swagger/plugin"],
       }),
     );
 }

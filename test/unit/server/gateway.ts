@@ -1,0 +1,110 @@
+/** One serving thread's app on a real port, over a fleet whose engines are scripted. */
+import { resolveOptions } from "../../../src/config/resolve.ts";
+import { type ServeConfig, serveOptions } from "../../../src/config/serve-options.ts";
+import type { ModelEntry } from "../../../src/fleet/snapshot.ts";
+import { FleetView } from "../../../src/fleet/view.ts";
+import { createApp } from "../../../src/server/app.ts";
+import { RequestScopes } from "../../../src/server/request-scope.ts";
+import { createLogger } from "../../../src/telemetry/log.ts";
+import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { demoHandle, demoTemplate, END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
+import { ScriptedEngine } from "../generation/scripted-engine.ts";
+
+export const MODEL = "org/demo-model";
+
+export function modelEntry(more: Partial<ModelEntry> = {}): ModelEntry {
+  return {
+    id: MODEL,
+    aliases: ["demo"],
+    tokenizer: demoHandle,
+    template: demoTemplate,
+    eosTokenIds: [IM_END, END_OF_TEXT],
+    contextLength: 4096,
+    defaultSampling: {},
+    created: 1_700_000_000,
+    ...more,
+  };
+}
+
+export interface Gateway {
+  readonly url: string;
+  readonly port: number;
+  readonly engine: ScriptedEngine;
+  readonly scopes: RequestScopes;
+  readonly board: FleetBoard;
+  readonly slot: number;
+  readonly logged: string[];
+  draining: boolean;
+  post(body: unknown, headers?: Record<string, string>): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+export function startGateway(args: string[] = [], engine = new ScriptedEngine(), models = [modelEntry()]): Gateway {
+  const { values } = resolveOptions(serveOptions, { args, env: {} });
+  const config: ServeConfig = values;
+  const board = FleetBoard.create(1);
+  const slot = board.claim();
+  board.setState(slot, WorkerState.ready);
+  const fleet = new FleetView(board, 0, () => engine);
+  fleet.apply({
+    workers: [{ id: "w", slot, url: "grpc://engine.internal:50051", dialect: "scripted", model: MODEL }],
+    models,
+  });
+  const scopes = new RequestScopes(config.requestTimeoutSecs);
+  const logged: string[] = [];
+  const log = createLogger({ level: "debug", json: true, write: (line) => logged.push(line) });
+  const app = createApp({ config, fleet, scopes, log, draining: () => gateway.draining });
+  app.compile();
+  const server = Bun.serve({
+    port: 0,
+    development: false,
+    maxRequestBodySize: Math.max(config.maxPayloadSize + 1, 1 << 20),
+    fetch: app.fetch,
+    error: () => new Response("the app threw", { status: 500 }),
+  });
+  app.server = server;
+  const url = `http://localhost:${server.port}`;
+  const gateway: Gateway = {
+    url,
+    port: server.port ?? 0,
+    engine,
+    scopes,
+    board,
+    slot,
+    logged,
+    draining: false,
+    post: (body, headers = {}) =>
+      fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    async stop() {
+      await server.stop(true);
+      fleet.close();
+    },
+  };
+  return gateway;
+}
+
+/** Everything a server answers to bytes on a fresh connection. */
+export async function rawRequest(port: number, text: string): Promise<string> {
+  let answer = "";
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      data(_, bytes) {
+        answer += bytes.toString("latin1");
+      },
+      close: () => resolve(),
+      error: () => resolve(),
+    },
+  });
+  socket.write(text);
+  const timer = setTimeout(() => socket.end(), 2000);
+  await promise;
+  clearTimeout(timer);
+  return answer;
+}
