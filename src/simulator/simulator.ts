@@ -43,6 +43,12 @@ export interface SimulatorHooks {
   readonly tokenizerCacheDir?: string;
 }
 
+/** Settings that do not fit together; the message names the flag. */
+export class SimulatorSettingError extends Error {
+  override readonly name = "SimulatorSettingError";
+}
+
+const MIN_BLOCKS = 2;
 /** Requests kept for `/requests`. */
 const LOGGED_REQUESTS = 256;
 const DEFAULT_ECHO_TOKENS = 128;
@@ -52,9 +58,11 @@ const DIALECTS: Readonly<Record<SimulatorOptions["dialect"], Dialect>> = { vllm 
 
 /**
  * Starts a simulated engine. Rejects when the port is taken, the model or the script can't be read (ScriptError names the key),
- * or the tokenizer is not supported.
+ * the tokenizer is not supported, or settings don't fit together (SimulatorSettingError).
  */
 export async function startSimulator(options: SimulatorOptions, hooks: SimulatorHooks = {}): Promise<Simulator> {
+  if (options.kvTokens < MIN_BLOCKS * options.blockSize)
+    throw new SimulatorSettingError(`kv-tokens: must be at least ${MIN_BLOCKS} blocks of ${options.blockSize} tokens`);
   const rules = options.script === undefined ? [] : await readScript(options.script);
   const echoOnly = options.output === "echo" && rules.length === 0;
   const model = await loadModel(options, !echoOnly, hooks.tokenizerCacheDir);
@@ -181,7 +189,7 @@ async function loadModel(
     path: modelPath ?? DEMO_MODEL,
     servedName: options.servedModelName,
     contextLength: options.contextLength,
-    kvTokens: options.kvTokens,
+    kvTokens: Math.floor(options.kvTokens / options.blockSize) * options.blockSize,
     vocabSize: options.vocabSize,
     tokenizer,
   });

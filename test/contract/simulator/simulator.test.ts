@@ -105,6 +105,21 @@ test("an engine core that died: the server listens on, unhealthy, and generation
     expect((await client.generate(ask([1], { max_tokens: 1 }))).status).toBe(0);
   }));
 
+test("a context that the cache can't hold in whole blocks is cut to what it can, so that no request gets stuck", () =>
+  withEngine({ output: "echo", speed: "instant", kvTokens: 100, contextLength: 1000 }, async (client) => {
+    const info = await client.unary(
+      "GetModelInfo",
+      "vllm.grpc.engine.GetModelInfoRequest",
+      "vllm.grpc.engine.GetModelInfoResponse",
+    );
+    expect(info).toMatchObject({ max_context_length: 96 });
+    const replies = await Promise.all(
+      [95, 60, 20].map((length) => client.generate(ask(Array(length).fill(5), { max_tokens: 76 }))),
+    );
+    expect(replies.map((reply) => reply.ids.length)).toEqual([1, 36, 76]);
+    await expect(startSimulator(settings({ kvTokens: 16, blockSize: 16 }))).rejects.toThrow("kv-tokens");
+  }));
+
 test("a script that can not be used stops the start", async () => {
   await expect(startSimulator(settings({ script: "no/such/file.yaml" }))).rejects.toThrow("no/such/file.yaml");
 });
