@@ -2,7 +2,7 @@ import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
 import { tokenTexts } from "./token-texts.ts";
 import { type TokenDecoder, type Tokenizer, TokenizerError } from "./tokenizer.ts";
-import { utf8Stream } from "./utf8-decoder.ts";
+import { strippedStart, utf8Stream } from "./utf8-decoder.ts";
 
 /** A tokenizer.json for the general library, in shared memory. */
 export interface HuggingFaceHandle {
@@ -44,33 +44,20 @@ export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
   function decoder(skipSpecialTokens: boolean): TokenDecoder {
     const stream = utf8Stream();
     let first = true;
-    let toStrip = texts.strip.count;
-    const stripped = (text: string): string => {
-      let out = text;
-      while (toStrip > 0 && out !== "") {
-        if (!out.startsWith(texts.strip.content)) toStrip = 0;
-        else {
-          out = out.slice(texts.strip.content.length);
-          toStrip--;
-        }
-      }
-      return out;
-    };
-    return {
+    const whole: TokenDecoder = {
       push(id) {
         const text = skipSpecialTokens && special.has(id) ? undefined : token(id);
         if (text === undefined) return "";
         const bytes = texts.bytes(text, first);
         first = false;
-        return stripped(stream.push(bytes));
+        return stream.push(bytes);
       },
       end() {
-        const text = stripped(stream.end());
         first = true;
-        toStrip = texts.strip.count;
-        return text;
+        return stream.end();
       },
     };
+    return strippedStart(whole, texts.strip.content, texts.strip.count);
   }
   return {
     kind: "huggingface",

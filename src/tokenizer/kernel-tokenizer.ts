@@ -3,7 +3,7 @@ import { growBy, IMAGE_AT, instantiate } from "./kernel/kernel.ts";
 import { eachPart, isLong, maySplit } from "./long-text.ts";
 import { rustNfc } from "./nfc.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
-import { type TokenTable, utf8Decoder } from "./utf8-decoder.ts";
+import { strippedStart, type TokenTable, utf8Decoder } from "./utf8-decoder.ts";
 
 /** Tables of a tokenizer in shared memory; can be sent to other threads. */
 export interface KernelHandle {
@@ -51,7 +51,7 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
     if (size <= textSize) return;
     let want = Math.max(SMALLEST_TEXT, textSize);
     while (want < size) want *= 2;
-    textAt = growBy(memory, want * 5 + SLACK * 2);
+    textAt = growBy(memory, want * 5 + SLACK * 3) + SLACK; // the kernel may write before a text
     textSize = want;
     outAt = (textAt + want + SLACK + 63) & ~63;
     text = new Uint8Array(memory.buffer, textAt, want);
@@ -93,7 +93,7 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
   let splits: boolean | undefined;
   function encode(s: string): Uint32Array {
     if (!isLong(s)) return encodePart(s);
-    splits ??= maySplit(addedTexts(offsets, bytes, flags), joins);
+    splits ??= !header[Word.prefix] && maySplit(addedTexts(offsets, bytes, flags), joins);
     if (!splits) return encodePart(s);
     const parts: Uint32Array[] = [];
     eachPart(s, (part) => parts.push(encodePart(part)));
@@ -140,7 +140,10 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
         throw error;
       }
     },
-    decoder: ({ skipSpecialTokens }) => utf8Decoder(table, skipSpecialTokens),
+    decoder({ skipSpecialTokens }) {
+      const plain = utf8Decoder(table, skipSpecialTokens);
+      return header[Word.strip] ? strippedStart(plain, " ", 1) : plain;
+    },
     tokenBytes,
     isSpecial: table.isSpecial,
     tokenId,

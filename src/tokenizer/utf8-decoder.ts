@@ -64,6 +64,30 @@ export function utf8Decoder(table: TokenTable, skipSpecialTokens: boolean): Toke
   };
 }
 
+/** A decoder without up to `count` times `content` at the start of the whole output. */
+export function strippedStart(decoder: TokenDecoder, content: string, count: number): TokenDecoder {
+  let left = count;
+  const strip = (text: string): string => {
+    let out = text;
+    while (left > 0 && out !== "") {
+      if (!out.startsWith(content)) left = 0;
+      else {
+        out = out.slice(content.length);
+        left--;
+      }
+    }
+    return out;
+  };
+  return {
+    push: (id) => strip(decoder.push(id)),
+    end() {
+      const text = strip(decoder.end());
+      left = count;
+      return text;
+    },
+  };
+}
+
 /** How many bytes at the end of `bytes[0, n)` begin a character that more bytes could complete. */
 export function unfinished(bytes: Uint8Array, n: number): number {
   for (let back = 1; back <= 3 && back <= n; back++) {

@@ -1,8 +1,9 @@
 import type { Kernel } from "../kernel/kernel.ts";
 import { TokenizerError } from "../tokenizer.ts";
 import { addedTrie } from "./added-tokens.ts";
-import { Family } from "./header.ts";
+import { Family, Prefix } from "./header.ts";
 import { ImageLayout, type ImageUnderWork } from "./layout.ts";
+import type { KnownConfiguration } from "./recognise.ts";
 import { placeTokens, writeAdded, writePairs, writeTokens } from "./tables.ts";
 import type { TokenizerJson } from "./tokenizer-json.ts";
 import { layOut, type Vocabulary, type WriteWord } from "./vocabulary.ts";
@@ -11,8 +12,8 @@ import type { Words } from "./words.ts";
 /** Bits of the filter for joined characters: here every merge is in it. */
 const JOIN_BITS = 22;
 
-/** Builds the image of a Gemma tokenizer: BPE over characters with byte fallback and no pre-tokenizer that cuts. */
-export function gemmaImage(json: TokenizerJson): ImageUnderWork {
+/** Builds the image of a tokenizer like Gemma's or Llama 2's: BPE over characters with byte fallback and no pre-tokenizer that cuts. */
+export function gemmaImage(json: TokenizerJson, known: KnownConfiguration): ImageUnderWork {
   const { words } = json;
   if (!words) throw new TokenizerError("tokenizer.json has no vocabulary");
   const byteIds = byteTokens(words);
@@ -21,6 +22,8 @@ export function gemmaImage(json: TokenizerJson): ImageUnderWork {
   const trie = addedTrie(json.added_tokens.map((t) => ({ id: t.id, content: t.content, special: t.special === true })));
   const layout = new ImageLayout();
   layout.set("family", Family.gemma);
+  layout.set("prefix", Prefix[known.prefix]);
+  layout.set("strip", known.strip ? 1 : 0);
   layout.place("joinFilter", 2 ** JOIN_BITS / 8);
   layout.set("joinShift", 32 - JOIN_BITS);
   layout.place("asciiJoins", 128 * 128);

@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 5;
+export const IMAGE_VERSION = 6;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -54,11 +54,16 @@ export const Word = {
   asciiJoins: 42,
   flags: 43,
   contractions: 44,
+  prefix: 45,
+  strip: 46,
 } as const;
 export type WordName = keyof typeof Word;
 
 /** Pre-tokenizer families, as the kernel numbers them. */
 export const Family = { cl100k: 0, o200k: 1, deepseek: 2, gemma: 3, gpt2: 4 } as const;
+/** Where Gemma's way puts a space before a section: the kernel's PREFIX_ numbers. */
+export const Prefix = { none: 0, each: 1, eachBare: 2, firstBare: 3 } as const;
+export type PrefixName = keyof typeof Prefix;
 export type FamilyName = keyof typeof Family;
 
 /** Bits of a token's byte in the `flags` table. */

@@ -1,4 +1,4 @@
-import type { FamilyName } from "./header.ts";
+import type { FamilyName, PrefixName } from "./header.ts";
 import { type AddedTokenJson, isObject, type TokenizerJson } from "./tokenizer-json.ts";
 
 /** A configuration that the kernel encodes exactly. */
@@ -11,6 +11,9 @@ export interface KnownConfiguration {
   /** Do combining marks count as letters? */
   readonly marks: boolean;
   readonly nfc: boolean;
+  /** Is a space put before sections of text, and is one taken away from the start of what is decoded? */
+  readonly prefix: PrefixName;
+  readonly strip: boolean;
 }
 
 /** What the kernel can't do, in words that name the part of tokenizer.json. */
@@ -35,7 +38,7 @@ const DEEPSEEK = [
   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 ];
 
-interface KnownSplit extends Omit<KnownConfiguration, "nfc"> {
+interface KnownSplit extends Omit<KnownConfiguration, "nfc" | "prefix" | "strip"> {
   /** Patterns of the pre-tokenizer's splits, in a row. */
   readonly patterns: readonly string[];
 }
@@ -80,7 +83,7 @@ export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
     const flag = token.lstrip ? "lstrip" : token.rstrip ? "rstrip" : undefined;
     if (flag) return { unsupported: `${flag} of the added token ${JSON.stringify(token.content)}` };
   }
-  return isGemma(json) ? GEMMA : byteLevel(json);
+  return characterLevel(json) ?? byteLevel(json);
 }
 
 function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
@@ -91,7 +94,7 @@ function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
   const nfc = isObject(json.normalizer) && json.normalizer["type"] === "NFC";
   if (hasNormalizer(json) && !(nfc && known.family !== "deepseek")) return { unsupported: "this normalizer" };
   const { family, maxDigits, contractions, marks } = known;
-  return { family, maxDigits, contractions, marks, nfc };
+  return { family, maxDigits, contractions, marks, nfc, prefix: "none", strip: false };
 }
 
 function knownSplit(pre: unknown): KnownSplit | undefined {
@@ -125,24 +128,45 @@ function hasNormalizer({ normalizer }: TokenizerJson): boolean {
   return !(Array.isArray(steps) && steps.length === 0);
 }
 
-const GEMMA: KnownConfiguration = { family: "gemma", maxDigits: 0, contractions: false, marks: false, nfc: false };
-const GEMMA_NORMALIZER = { type: "Replace", pattern: { String: " " }, content: "▁" };
+const SPACE_SIGNS = { type: "Replace", pattern: { String: " " }, content: "▁" };
 const GEMMA_SPLIT = { type: "Split", pattern: { String: " " }, behavior: "MergedWithPrevious", invert: false };
-const GEMMA_DECODER = {
+const PREPEND = { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "▁" }, SPACE_SIGNS] };
+const metaspace = (scheme: string): unknown => ({
+  type: "Metaspace",
+  replacement: "▁",
+  prepend_scheme: scheme,
+  split: false,
+});
+const SPACES_BACK = [
+  { type: "Replace", pattern: { String: "▁" }, content: " " },
+  { type: "ByteFallback" },
+  { type: "Fuse" },
+];
+const DECODER = { type: "Sequence", decoders: SPACES_BACK };
+const STRIPPING_DECODER = {
   type: "Sequence",
-  decoders: [{ type: "Replace", pattern: { String: "▁" }, content: " " }, { type: "ByteFallback" }, { type: "Fuse" }],
+  decoders: [...SPACES_BACK, { type: "Strip", content: " ", start: 1, stop: 0 }],
 };
 
-function isGemma(json: TokenizerJson): boolean {
-  const { model, normalizer, decoder } = json;
-  const pre = json.pre_tokenizer ?? null;
-  return (
-    model.byte_fallback === true &&
-    !model.ignore_merges &&
-    Bun.deepEquals(normalizer, GEMMA_NORMALIZER) &&
-    (pre === null || Bun.deepEquals(pre, GEMMA_SPLIT)) &&
-    Bun.deepEquals(decoder, GEMMA_DECODER)
-  );
+/** Normalizer and pre-tokenizer of the tokenizers that merge characters of whole sections, by where they put a space. */
+const CHARACTER_LEVEL: readonly { normalizer: unknown; pre: unknown; prefix: PrefixName }[] = [
+  // Gemma 2 and 3
+  { normalizer: SPACE_SIGNS, pre: null, prefix: "none" },
+  { normalizer: SPACE_SIGNS, pre: GEMMA_SPLIT, prefix: "none" },
+  // Llama 2, Mistral
+  { normalizer: PREPEND, pre: null, prefix: "each" },
+  { normalizer: null, pre: metaspace("always"), prefix: "eachBare" },
+  { normalizer: null, pre: metaspace("first"), prefix: "firstBare" },
+];
+
+/** BPE over characters with byte fallback, if it is that. */
+function characterLevel(json: TokenizerJson): KnownConfiguration | undefined {
+  if (json.model.byte_fallback !== true || json.model.ignore_merges) return undefined;
+  const [normalizer, pre] = [json.normalizer ?? null, json.pre_tokenizer ?? null];
+  const known = CHARACTER_LEVEL.find((k) => Bun.deepEquals(k.normalizer, normalizer) && Bun.deepEquals(k.pre, pre));
+  const strip = Bun.deepEquals(json.decoder, STRIPPING_DECODER);
+  if (!known || (!strip && !Bun.deepEquals(json.decoder, DECODER))) return undefined;
+  return { family: "gemma", maxDigits: 0, contractions: false, marks: false, nfc: false, prefix: known.prefix, strip };
 }
 
 const mentions = (part: unknown, type: string): boolean => JSON.stringify(part ?? null).includes(`"type":"${type}"`);

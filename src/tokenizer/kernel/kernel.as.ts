@@ -8,7 +8,7 @@ import { sectionGemma, spaces } from "./gemma.as";
 import { putWide } from "./joins.as";
 import { piece } from "./pieces.as";
 import { put } from "./put.as";
-import { classIndex, classPages, family, GEMMA, GPT2 } from "./state.as";
+import { classIndex, classPages, family, GEMMA, GPT2, prefix, PREFIX_EACH, PREFIX_EACH_BARE, PREFIX_FIRST_BARE } from "./state.as";
 import { starts } from "./window.as";
 export { encodesItself, insertPair, insertSplit, insertToken, insertWholeOnly } from "./fill.as";
 export { insertAnyJoin } from "./gemma.as";
@@ -42,32 +42,45 @@ function section(p: usize, n: usize, o: usize): usize {
 }
 
 /**
- * Encodes the bytes [p, n) to o; returns the number of ids. 80 bytes after n are readable and the first is writable.
+ * Encodes the bytes [p, n) to o; returns the number of ids. 80 bytes after n are readable; the first of them and the one before p are writable.
  * split: 0 added tokens are plain text, 1 they are found, 2 found, but special ones are plain text.
  */
 export function encode(p: usize, n: usize, out: usize, split: i32): i32 {
   let o = out;
   let s = p;
+  const from = p;
   if (split) {
     while (true) {
       p = findAdded(p, n, split);
       if (p >= n) break;
-      if (p > s) o = encodeSection(s, p, o);
+      if (p > s) o = encodeSection(s, p, o, s == from);
       store<u32>(o, foundId);
       o += 4;
       p = s = foundEnd;
     }
   }
-  if (s < n) o = encodeSection(s, n, o);
+  if (s < n) o = encodeSection(s, n, o, s == from);
   return <i32>((o - out) >> 2);
 }
 
 @inline
-function encodeSection(s: usize, e: usize, o: usize): usize {
+function encodeSection(s: usize, e: usize, o: usize, first: bool): usize {
   const save: u32 = load<u8>(e);
   store<u8>(e, 255);
-  o = family == GEMMA ? sectionGemma(s, spaces(s, e), o) : section(s, e, o);
+  o = family == GEMMA ? encodeCharacters(s, e, o, first) : section(s, e, o);
   store<u8>(e, save);
+  return o;
+}
+
+/** A section of characters; the byte before it is lent for a space. */
+function encodeCharacters(s: usize, e: usize, o: usize, first: bool): usize {
+  const end = spaces(s, e);
+  const wanted = prefix == PREFIX_EACH || ((prefix == PREFIX_EACH_BARE || (prefix == PREFIX_FIRST_BARE && first)) && load<u8>(s) != 32);
+  if (!wanted) return sectionGemma(s, end, o);
+  const save: u32 = load<u8>(s - 1);
+  store<u8>(s - 1, 32);
+  o = sectionGemma(s - 1, end, o);
+  store<u8>(s - 1, save);
   return o;
 }
 

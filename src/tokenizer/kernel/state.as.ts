@@ -5,11 +5,16 @@ export const O200K: i32 = 1;
 export const DEEPSEEK: i32 = 2;
 export const GEMMA: i32 = 3;
 export const GPT2: i32 = 4;
+
+export const PREFIX_EACH: i32 = 1; // before every section
+export const PREFIX_EACH_BARE: i32 = 2; // before every section that does not begin with one
+export const PREFIX_FIRST_BARE: i32 = 3; // before the text, if it does not begin with one or with an added token
 export const K0: u64 = 0x9e3779b97f4a7c15;
 export const K1: u64 = 0xc2b2ae3d27d4eb4f;
 export const NONE: u32 = 0xffffffff;
 export let family: i32 = 0;
 export let maxDigits: i32 = 3;
+export let prefix: i32 = 0; // Gemma's way with a space put before sections: see PREFIX_
 export let contractions: bool = true; // does 's belong to the word or stand alone? Without, an apostrophe is punctuation
 export let classBits: usize = 0; // class by ASCII byte
 export let classIndex: usize = 0; // u16 page by code point >> 8
@@ -57,6 +62,7 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   family = load<i32>(header, 8);
   maxDigits = load<i32>(header, 12);
   contractions = load<u32>(header, 176) != 0;
+  prefix = load<i32>(header, 180);
   classBits = header + load<u32>(header, 16);
   classIndex = header + load<u32>(header, 20);
   classPages = header + load<u32>(header, 24);

@@ -33,7 +33,9 @@ const TOKENIZERS: { name: string; kind: Tokenizer["kind"]; json: Uint8Array; byt
   { name: "gpt2", kind: "kernel", json: small("gpt2") },
   { name: "gpt2_digits", kind: "kernel", json: small("gpt2_digits") },
   { name: "gemma", kind: "kernel", json: small("gemma"), byteFallback: true },
-  { name: "prepend", kind: "huggingface", json: small("prepend"), byteFallback: true, batches: 1 },
+  { name: "prepend", kind: "kernel", json: small("prepend"), byteFallback: true },
+  { name: "metaspace_first", kind: "kernel", json: small("metaspace_first"), byteFallback: true },
+  { name: "metaspace_always", kind: "kernel", json: small("metaspace_always"), byteFallback: true },
   // the library's character classes differ from Rust's in a few code points that the random strings have
   { name: "wordpiece", kind: "huggingface", json: small("wordpiece"), batches: 0 },
 ];

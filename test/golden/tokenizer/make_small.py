@@ -114,6 +114,15 @@ def prepend(lines):
     save(tok, "prepend", edit)
 
 
+def metaspace(scheme):
+    """The vocabulary of `prepend` with a pre-tokenizer that puts the sign."""
+    with open(os.path.join(HERE, "small", "prepend.json"), encoding="utf-8") as f:
+        tok = Tokenizer.from_str(f.read())
+    tok.normalizer = None
+    tok.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme=scheme, split=False)
+    save(tok, "metaspace_" + scheme)
+
+
 def wordpiece(lines):
     tok = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=60))
     tok.normalizer = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False)
@@ -142,4 +151,6 @@ if __name__ == "__main__":
     byte_level(text, "gpt2_digits", [], pre=digits, normalizer=normalizers.NFC())
     gemma(text)
     prepend(text)
+    metaspace("first")
+    metaspace("always")
     wordpiece(text)
