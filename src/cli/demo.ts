@@ -3,16 +3,11 @@ import { version } from "../../package.json" with { type: "json" };
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { serveOptions } from "../config/serve-options.ts";
+import { ownCommand } from "../program.ts";
 import { ENGINE_READY } from "./engine.ts";
 import { serve } from "./serve.ts";
 
 const ENGINE_START_MS = 60_000;
-
-/** How this program starts itself: the binary, or Bun with the entry point. */
-function ownCommand(): [string, ...string[]] {
-  const compiled = import.meta.url.includes("/$bunfs/") || import.meta.url.includes("B:/~BUN/");
-  return compiled ? [process.execPath] : [process.execPath, new URL("../main.ts", import.meta.url).pathname];
-}
 
 interface ChildEngine {
   readonly url: string;

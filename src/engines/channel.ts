@@ -1,6 +1,6 @@
 /**
  * One gRPC connection to an engine: bytes in, bytes out. Two implementations stand behind it: our own framing over
- * node:http2, and @grpc/grpc-js (loaded only with `--engine-transport grpc-js`).
+ * node:http2 (generations), and @grpc/grpc-js (everything else, or all of it with `--engine-transport grpc-js`).
  */
 import type { GrpcError } from "./grpc-error.ts";
 

@@ -1,6 +1,6 @@
 /** From a worker's URL to an Engine, asking the worker for its dialect. */
 import type { Channel } from "./channel.ts";
-import { type EngineOptions, engineOver, openChannel } from "./create.ts";
+import { type EngineOptions, engineOver, openChannels } from "./create.ts";
 import { DIALECTS, type Dialect } from "./dialects.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { toEngineError } from "./engine-error.ts";
@@ -19,12 +19,13 @@ export interface ConnectOptions extends EngineOptions {
  * "invalid" for a URL of another form.
  */
 export async function connectEngine(url: string, options: ConnectOptions): Promise<Engine> {
-  const channel = openChannel(url, options);
+  const channels = openChannels(url, options);
   try {
-    const dialect = options.dialect ?? (await detectDialect(channel, options.detectDeadlineMs ?? 10_000)).name;
-    return engineOver(dialect, channel);
+    const dialect = options.dialect ?? (await detectDialect(channels.control, options.detectDeadlineMs ?? 10_000)).name;
+    return engineOver(dialect, channels);
   } catch (error) {
-    channel.close();
+    channels.control.close();
+    channels.stream.close();
     throw error;
   }
 }

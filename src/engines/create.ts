@@ -23,18 +23,24 @@ export interface EngineOptions {
  * Throws EngineError "unimplemented" for a dialect that the gateway does not speak, "invalid" for a URL of another form.
  */
 export function createEngine(dialect: string, url: string, options: EngineOptions): Engine {
-  return engineOver(dialect, openChannel(url, options));
+  return engineOver(dialect, openChannels(url, options));
 }
 
-/** An engine of a dialect over one channel for everything. */
-export function engineOver(dialect: string, channel: Channel): Engine {
+/** The two ways to an engine: generations, and everything else. They are one and the same with grpc-js for every call. */
+export interface EngineChannels {
+  readonly stream: Channel;
+  readonly control: Channel;
+}
+
+/** An engine of a dialect over channels that it then owns. */
+export function engineOver(dialect: string, channels: EngineChannels): Engine {
   const create = DIALECTS.find((known) => known.name === dialect)?.create;
   if (create === undefined) throw new EngineError("unimplemented", `the ${dialect} dialect is not supported`);
-  return create({ stream: channel, control: channel });
+  return create(channels);
 }
 
-/** A channel to an engine URL; connects with the first call. */
-export function openChannel(url: string, options: EngineOptions): Channel {
+/** Channels to an engine URL; they connect with their first calls. */
+export function openChannels(url: string, options: EngineOptions): EngineChannels {
   const { target, secure } = parseTarget(url);
   const channelOptions: ChannelOptions = {
     // Servers send up to 256 MiB.
@@ -44,9 +50,11 @@ export function openChannel(url: string, options: EngineOptions): Channel {
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
     ...(secure ? { tls: options.tls ?? {} } : {}),
   };
-  if (options.transport === "framing") return createFramingChannel(target, channelOptions);
-  // Loaded only when it is asked for: it costs start time and memory in every thread.
-  return lazyChannel(async () => (await import("./grpc-js-channel.ts")).createGrpcJsChannel(target, channelOptions));
+  // Loaded with the first control call: it costs start time and memory in every thread.
+  const control = lazyChannel(async () =>
+    (await import("./grpc-js-channel.ts")).createGrpcJsChannel(target, channelOptions),
+  );
+  return { control, stream: options.transport === "framing" ? createFramingChannel(target, channelOptions) : control };
 }
 
 /** `host:port` of an engine URL, and whether it asks for TLS. Throws EngineError "invalid". */

@@ -18,14 +18,14 @@ const FIRST_PAUSE_MS = 100;
 
 /**
  * Brings the workers up, loads the models they serve, and watches their health. `publish` gets the fleet at every change of
- * who is in it; states go to the board.
+ * who is in it and resolves when everybody knows it; states go to the board.
  */
 export function startFleetControl(
   config: ServeConfig,
   board: FleetBoard,
   log: Logger,
   cacheDir: string | undefined,
-  publish: (snapshot: FleetSnapshot) => void,
+  publish: (snapshot: FleetSnapshot) => Promise<void>,
 ): FleetControl {
   const closing = new AbortController();
   const catalog = new ModelCatalog(config, cacheDir);
@@ -75,7 +75,7 @@ export function startFleetControl(
         if (closing.signal.aborted) return engine.close();
         engines.add(engine);
         workers.push(entry);
-        publish({ workers: [...workers], models: catalog.entries() });
+        await publish({ workers: [...workers], models: catalog.entries() });
         board.setState(slot, WorkerState.ready);
         log.info("worker is ready", { worker: url, dialect: engine.dialect, model: entry.model });
         onReady(entry);

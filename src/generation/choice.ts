@@ -42,7 +42,7 @@ export class Choice {
     this.stops = options.stop.length > 0 ? new StopMatcher(options.stop, options.includeStop) : undefined;
   }
 
-  /** Takes new ids; true when a stop of ours ended the choice with them. */
+  /** Takes new ids; true when a stop string ended the choice with them, which the engine may not know. */
   push(ids: Uint32Array, count: number, logprobs: TokenLogprobs | undefined): boolean {
     if (this.stopped !== undefined || this.finished) return false;
     for (let i = 0; i < count; i++) {
@@ -50,7 +50,7 @@ export class Choice {
       this.tokens++;
       if (this.options.tokenIds) (this.ids ??= []).push(id);
       if (logprobs !== undefined) this.pushLogprob(logprobs, i);
-      if (this.endsAt(id)) return true;
+      if (this.endsAt(id)) return typeof this.matched === "string";
     }
     return false;
   }

@@ -1,5 +1,11 @@
-import type { ChoiceFinish, Engine, GenerateCall, GenerateRequest, TokenChunk } from "../engines/engine.ts";
-import { EngineError } from "../engines/engine.ts";
+import type {
+  ChoiceFinish,
+  Engine,
+  EngineError,
+  GenerateCall,
+  GenerateRequest,
+  TokenChunk,
+} from "../engines/engine.ts";
 import { ClientClosedError, EngineFailureError, GatewayError, InternalError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { Choice, type OutputOptions } from "./choice.ts";
@@ -21,6 +27,8 @@ export interface RunningGeneration {
   /** Resolves when the last event has been emitted. Never rejects: failures are `error` events. */
   readonly done: Promise<void>;
 }
+
+const protocolError = (message: string) => new EngineFailureError(502, "engine_protocol_error", message);
 
 /**
  * Sends a prompt to an engine and turns what comes back into events. When `signal` fires the engine is told at once, and an
@@ -72,37 +80,48 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
       choice.stopped === undefined ? Math.max(choice.tokens, finish?.completionTokens ?? 0) : choice.tokens;
     choice.finish(sink, finish);
     open--;
-    if (open > 0) return;
-    end();
-    call?.cancel(); // nothing more is wanted; no effect when the engine is through as well
+    if (open === 0) end();
+  }
+
+  /** Ends a choice that the engine has not ended; when it was the last one, the engine is told to stop. */
+  function closeUnasked(choice: Choice): void {
+    closeChoice(choice);
+    if (over) call?.cancel();
   }
 
   function onChunk(chunk: TokenChunk): void {
     if (over) return;
     const choice = choices[chunk.index];
-    if (choice === undefined)
-      throw new EngineFailureError(
-        502,
-        "engine_protocol_error",
-        "The engine answered for a choice that was not asked for",
-      );
+    if (choice === undefined) throw protocolError("The engine answered for a choice that was not asked for");
     if (chunk.promptTokens > 0) promptTokens = chunk.promptTokens;
     if (chunk.cachedTokens > cachedTokens) cachedTokens = chunk.cachedTokens;
-    const stopped = choice.push(chunk.tokenIds, chunk.count, chunk.outputLogprobs);
+    // At a stop token the engine ends by itself, and its last message is on its way; one that goes on did not know the token.
+    if (choice.stopped !== undefined && chunk.count > 0) {
+      closeUnasked(choice);
+      return;
+    }
+    const stoppedByText = choice.push(chunk.tokenIds, chunk.count, chunk.outputLogprobs);
     choice.emit(sink);
-    if (stopped && request.stream) closeChoice(choice);
+    if (stoppedByText && request.stream) closeUnasked(choice);
   }
 
   function onFinish(finish: ChoiceFinish): void {
     if (over) return;
     const choice = choices[finish.index];
+    if (choice === undefined) throw protocolError("The engine ended a choice that was not asked for");
     if (finish.promptTokens > 0) promptTokens = finish.promptTokens;
     if (finish.cachedTokens > cachedTokens) cachedTokens = finish.cachedTokens;
-    if (choice === undefined) return;
     if (choice.stopped === undefined && (finish.reason === "abort" || finish.reason === "error")) {
       throw new EngineFailureError(500, "engine_aborted", "The engine ended the request before it was finished");
     }
     closeChoice(choice, finish);
+  }
+
+  function onEnd(error?: EngineError): void {
+    if (over) return;
+    for (const choice of choices) if (choice.stopped !== undefined) closeChoice(choice); // complete, whatever the engine's end
+    if (over) return;
+    end(error === undefined ? protocolError("The engine ended the stream without finishing") : engineFailure(error));
   }
 
   if (signal.aborted) {
@@ -116,15 +135,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     onIdle: () => {
       if (!over) sink.flush();
     },
-    onEnd: (error) => {
-      if (over) return;
-      if (error instanceof EngineError) return end(engineFailure(error));
-      if (open > 0)
-        return end(
-          new EngineFailureError(502, "engine_protocol_error", "The engine ended the stream without finishing"),
-        );
-      end();
-    },
+    onEnd: (error) => guarded(() => onEnd(error)),
   });
   call = running;
   if (over) running.cancel();

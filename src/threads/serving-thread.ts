@@ -16,8 +16,10 @@ self.onmessage = ({ data }: MessageEvent<ToThread>) => {
     } catch (error) {
       tell({ type: "failed", message: (error as Error).message });
     }
-  } else if (data.type === "fleet") serving?.apply(data.fleet);
-  else if (serving !== undefined) {
+  } else if (data.type === "fleet") {
+    serving?.apply(data.fleet);
+    tell({ type: "applied", version: data.version });
+  } else if (serving !== undefined) {
     const running = serving;
     running
       .drain(data.graceMs)

@@ -1,5 +1,6 @@
 import type { ServeConfig } from "../config/serve-options.ts";
 import { emptyFleet, type FleetSnapshot } from "../fleet/snapshot.ts";
+import { workerUrl } from "../program.ts";
 import { startServing } from "../server/serving.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { FleetBoard } from "./fleet-board.ts";
@@ -9,7 +10,8 @@ import type { FromThread, ToThread } from "./messages.ts";
 export interface ServingThreads {
   readonly hostname: string;
   readonly port: number;
-  apply(snapshot: FleetSnapshot): void;
+  /** Resolves when every thread knows the new fleet. */
+  apply(snapshot: FleetSnapshot): Promise<void>;
   /** Resolves when every thread has stopped. */
   shutdown(graceMs: number): Promise<void>;
 }
@@ -25,14 +27,17 @@ export async function startServingThreads(
   threads: number,
   board: FleetBoard,
   log: Logger,
+  entry: URL = workerUrl("threads/serving-thread"),
 ): Promise<ServingThreads> {
-  if (threads > 1) return startWorkers(config, threads, board, log);
+  if (threads > 1) return startWorkers(config, threads, board, log, entry);
   try {
     const serving = startServing({ config, board: board.memory, thread: 0, port: config.port, reusePort: false });
     return {
       hostname: serving.hostname,
       port: serving.port,
-      apply: (snapshot) => serving.apply(snapshot),
+      async apply(snapshot) {
+        serving.apply(snapshot);
+      },
       async shutdown(graceMs) {
         await serving.drain(graceMs);
         await serving.stop();
@@ -51,6 +56,10 @@ function listenError(config: ServeConfig, error: unknown): ListenError {
 
 interface Thread {
   worker: Worker | undefined;
+  /** Version of the fleet that it knows. */
+  version: number;
+  /** Told when the thread has learnt something, or is gone. */
+  readonly waiting: Set<() => void>;
   /** Deaths since the thread last lived for a while. */
   deaths: number;
 }
@@ -63,24 +72,34 @@ async function startWorkers(
   count: number,
   board: FleetBoard,
   log: Logger,
+  entry: URL,
 ): Promise<ServingThreads> {
   if (config.port !== 0) probePort(config);
-  const threads: Thread[] = Array.from({ length: count }, () => ({ worker: undefined, deaths: 0 }));
+  const threads: Thread[] = Array.from({ length: count }, () => ({
+    worker: undefined,
+    version: 0,
+    waiting: new Set(),
+    deaths: 0,
+  }));
   let fleet = emptyFleet;
+  let version = 0;
   let stopping = false;
   let bound: { hostname: string; port: number } | undefined;
   const drained: (() => void)[] = [];
 
   function start(index: number): Promise<{ hostname: string; port: number }> {
     const thread = threads[index]!;
-    const worker = new Worker(new URL("./serving-thread.ts", import.meta.url));
+    const worker = new Worker(entry);
     thread.worker = worker;
     const since = Date.now();
     return new Promise((resolve, reject) => {
       worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => {
         if (data.type === "listening") resolve(data);
         else if (data.type === "failed") reject(new ListenError(data.message));
-        else drained[index]?.();
+        else if (data.type === "applied") {
+          thread.version = data.version;
+          for (const check of thread.waiting) check();
+        } else drained[index]?.();
       });
       worker.addEventListener("error", (event) =>
         log.error("serving thread failed", { thread: index, error: event.message }),
@@ -90,6 +109,7 @@ async function startWorkers(
         thread.worker = undefined;
         board.forgetThread(index);
         drained[index]?.();
+        for (const check of thread.waiting) check();
         if (stopping) return;
         thread.deaths = Date.now() - since > 60_000 ? 0 : thread.deaths + 1;
         const pause = Math.min(RESTART_MS[0] * 2 ** thread.deaths, RESTART_MS[1]);
@@ -120,9 +140,24 @@ async function startWorkers(
   }
   return {
     ...bound,
-    apply(snapshot) {
+    async apply(snapshot) {
       fleet = snapshot;
-      for (const { worker } of threads) if (worker !== undefined) tell(worker, { type: "fleet", fleet });
+      const wanted = ++version;
+      await Promise.all(
+        threads.map((thread) => {
+          if (thread.worker === undefined) return undefined; // it starts with the newest fleet
+          const known = new Promise<void>((resolve) => {
+            const check = () => {
+              if (thread.version < wanted && thread.worker !== undefined) return;
+              thread.waiting.delete(check);
+              resolve();
+            };
+            thread.waiting.add(check);
+          });
+          tell(thread.worker, { type: "fleet", fleet, version: wanted });
+          return known;
+        }),
+      );
     },
     async shutdown(graceMs) {
       stopping = true;
