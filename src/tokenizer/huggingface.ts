@@ -50,7 +50,8 @@ export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
         if (text === undefined) return "";
         const bytes = texts.bytes(text, first);
         first = false;
-        return stream.push(bytes);
+        stream.room(bytes.length).set(bytes, stream.held());
+        return stream.taken(bytes.length);
       },
       end() {
         first = true;

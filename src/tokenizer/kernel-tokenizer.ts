@@ -101,8 +101,9 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
   }
 
   const tokenBytes = (id: number): Uint8Array => {
-    const end = offsets[id + 1];
-    return end === undefined ? NOTHING : bytes.subarray(offsets[id]!, end);
+    const from = offsets[id];
+    const to = offsets[id + 1];
+    return from === undefined || to === undefined ? NOTHING : bytes.subarray(from, to);
   };
   const keys = new Int32Array(TEXTS).fill(-1);
   const texts: string[] = new Array(TEXTS).fill("");
@@ -116,7 +117,15 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
       texts[slot] = made;
       return made;
     },
-    bytes: tokenBytes,
+    length(id) {
+      const from = offsets[id];
+      const to = offsets[id + 1];
+      return from === undefined || to === undefined ? 0 : to - from;
+    },
+    copy(id, out, at) {
+      let to = at;
+      for (let i = offsets[id]!; i < offsets[id + 1]!; i++) out[to++] = bytes[i]!;
+    },
     isSpecial: (id) => (flags[id]! & Flag.special) !== 0,
   };
 

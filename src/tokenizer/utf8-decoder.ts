@@ -7,12 +7,14 @@ declare global {
   }
 }
 
-/** What a streaming decoder reads of a vocabulary. */
+/** What a streaming decoder reads of a vocabulary. Ids outside of it have no bytes. */
 export interface TokenTable {
   /** Text of a token whose bytes are whole characters, else undefined. */
   whole(id: number): string | undefined;
-  /** Its bytes, empty for ids outside the vocabulary. */
-  bytes(id: number): Uint8Array;
+  /** Number of its bytes. */
+  length(id: number): number;
+  /** Writes them to `out` from `at` on. */
+  copy(id: number, out: Uint8Array, at: number): void;
   isSpecial(id: number): boolean;
 }
 
@@ -20,7 +22,10 @@ export interface TokenTable {
 export interface Utf8Stream {
   /** Bytes held back: at most the 3 of an unfinished character. */
   held(): number;
-  push(bytes: Uint8Array): string;
+  /** A buffer with the held bytes at its start and room for `more` after them; to be filled and `taken` at once. */
+  room(more: number): Uint8Array;
+  /** Text of the held bytes and of `more` bytes written after them. */
+  taken(more: number): string;
   /** What was held back, as U+FFFD. */
   end(): string;
 }
@@ -30,14 +35,17 @@ export function utf8Stream(): Utf8Stream {
   let held = 0;
   return {
     held: () => held,
-    push(bytes) {
-      const n = held + bytes.length;
-      if (n > carry.length) carry = Buffer.concat([carry.subarray(0, held)], n * 2);
-      carry.set(bytes, held);
-      const done = n - unfinished(carry, n);
-      const text = done > 0 ? carry.utf8Slice(0, done) : "";
-      carry.copyWithin(0, done, n);
-      held = n - done;
+    room(more) {
+      if (held + more > carry.length) carry = Buffer.concat([carry.subarray(0, held)], (held + more) * 2);
+      return carry;
+    },
+    taken(more) {
+      const n = held + more;
+      held = unfinished(carry, n);
+      const done = n - held;
+      if (done === 0) return "";
+      const text = carry.utf8Slice(0, done);
+      for (let i = 0; i < held; i++) carry[i] = carry[done + i]!;
       return text;
     },
     end() {
@@ -58,7 +66,9 @@ export function utf8Decoder(table: TokenTable, skipSpecialTokens: boolean): Toke
         const text = table.whole(id);
         if (text !== undefined) return text;
       }
-      return stream.push(table.bytes(id));
+      const length = table.length(id);
+      table.copy(id, stream.room(length), stream.held());
+      return stream.taken(length);
     },
     end: stream.end,
   };
