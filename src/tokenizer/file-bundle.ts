@@ -1,44 +1,81 @@
 /**
- * Several files in one, each compressed by itself with zstd:
- *   u32 count, then per file: u32 name bytes, u32 file bytes, u32 compressed bytes, name (UTF-8), compressed data
- * (little endian).
+ * Several files in one, each compressed by itself with zstd, so that one can be read without the others:
+ *   u32 index bytes (little endian), index, compressed data in the order of the index
+ * The index is JSON: a list of { name, size, packed }, with the bytes of a file and of its compressed data.
  */
+import { isObject } from "./image/tokenizer-json.ts";
 import { TokenizerError } from "./tokenizer.ts";
 
-const utf8 = new TextEncoder();
+interface Entry {
+  readonly name: string;
+  readonly size: number;
+  readonly packed: number;
+}
 
 /** One bundle of the files. `level` is zstd's, 1 to 22. */
 export function packFiles(files: ReadonlyMap<string, Uint8Array>, level: number): Uint8Array {
-  const parts: Uint8Array[] = [words(files.size)];
+  const index: Entry[] = [];
+  const data: Uint8Array[] = [];
   for (const [name, bytes] of files) {
-    const key = utf8.encode(name);
     const packed = Bun.zstdCompressSync(bytes as Uint8Array<ArrayBuffer>, { level });
-    parts.push(words(key.length, bytes.length, packed.length), key, packed);
+    index.push({ name, size: bytes.length, packed: packed.length });
+    data.push(packed);
   }
-  return Buffer.concat(parts);
+  const text = Buffer.from(JSON.stringify(index));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(text.length);
+  return Buffer.concat([length, text, ...data]);
 }
 
-/** The files of a bundle. Throws `TokenizerError` if it is damaged. */
-export function unpackFiles(bundle: Uint8Array<ArrayBuffer>): Map<string, Uint8Array> {
-  const files = new Map<string, Uint8Array>();
-  const view = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength);
+export interface FileBundle {
+  readonly names: readonly string[];
+  /** A file's bytes. Throws `TokenizerError` if there is none of this name, or it is damaged. */
+  read(name: string): Promise<Uint8Array>;
+}
+
+/** Opens a bundle; only its index is read. Throws `TokenizerError` if it is damaged. */
+export async function openBundle(blob: Blob): Promise<FileBundle> {
+  const part = async (from: number, to: number): Promise<Buffer<ArrayBuffer>> => {
+    if (to > blob.size) throw damaged();
+    return Buffer.from(await blob.slice(from, to).arrayBuffer());
+  };
+  const start = 4 + (await part(0, 4)).readUInt32LE(0);
+  const index = parseIndex(await part(4, start));
+  return {
+    names: index.map(({ name }) => name),
+    async read(name) {
+      let at = start;
+      for (const entry of index) {
+        if (entry.name === name) return unpack(await part(at, at + entry.packed), entry.size);
+        at += entry.packed;
+      }
+      throw new TokenizerError(`the bundle of model files has no ${name}`);
+    },
+  };
+}
+
+function parseIndex(bytes: Uint8Array): Entry[] {
+  let index: unknown;
   try {
-    let at = 4;
-    for (let left = view.readUInt32LE(0); left > 0; left--) {
-      const [nameLength, size, packed] = [view.readUInt32LE(at), view.readUInt32LE(at + 4), view.readUInt32LE(at + 8)];
-      const name = view.toString("utf8", at + 12, at + 12 + nameLength);
-      at += 12 + nameLength;
-      const bytes = Bun.zstdDecompressSync(bundle.subarray(at, at + packed));
-      if (bytes.length !== size) throw new Error(name);
-      files.set(name, bytes);
-      at += packed;
-    }
-  } catch (error) {
-    throw new TokenizerError(
-      `the bundle of model files is damaged: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    index = JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    throw damaged();
   }
-  return files;
+  const isEntry = (e: unknown): e is Entry =>
+    isObject(e) && typeof e["name"] === "string" && Number.isInteger(e["size"]) && Number.isInteger(e["packed"]);
+  if (!Array.isArray(index) || !index.every(isEntry)) throw damaged();
+  return index;
 }
 
-const words = (...values: number[]): Uint8Array => new Uint8Array(Uint32Array.from(values).buffer);
+function unpack(packed: Uint8Array<ArrayBuffer>, size: number): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = Bun.zstdDecompressSync(packed);
+  } catch {
+    throw damaged();
+  }
+  if (bytes.length !== size) throw damaged();
+  return bytes;
+}
+
+const damaged = (): TokenizerError => new TokenizerError("the bundle of model files is damaged");

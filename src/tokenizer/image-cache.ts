@@ -18,13 +18,14 @@ export function imageKey(tokenizerJson: Uint8Array): Buffer {
   return sha.update(`${IMAGE_VERSION} ${Bun.version}\n`).update(tokenizerJson).digest();
 }
 
-const fileName = (key: Buffer): string => `tokenizer-${key.toString("hex")}.image`;
+/** Name of an image's file, in the cache folder and among the files of a binary. */
+export const imageFileName = (key: Buffer): string => `tokenizer-${key.toString("hex")}.image`;
 
 /** Memory with the stored image of this key, or undefined if there is none that is whole. */
 export function readImage(cacheDir: string, key: Buffer): WebAssembly.Memory | undefined {
   let file: number | undefined;
   try {
-    file = openSync(join(cacheDir, fileName(key)), "r");
+    file = openSync(join(cacheDir, imageFileName(key)), "r");
     const header = Buffer.alloc(HEADER);
     if (!fill(file, header, 0)) return undefined;
     return openImage(header, key, (image) => fill(file as number, image, HEADER));
@@ -83,7 +84,7 @@ export function imageParts(memory: WebAssembly.Memory, key: Buffer): [Buffer, Ui
 
 /** Stores an image. A folder that can't be written only costs time at the next start: false then. */
 export function writeImage(cacheDir: string, key: Buffer, memory: WebAssembly.Memory): boolean {
-  const path = join(cacheDir, fileName(key));
+  const path = join(cacheDir, imageFileName(key));
   const temporary = `${path}.${process.pid}.${crypto.randomUUID().slice(0, 8)}`;
   try {
     mkdirSync(cacheDir, { recursive: true });

@@ -1,17 +1,15 @@
+import { embeddedImage } from "./embedded.ts";
 import { type HuggingFaceHandle, huggingFaceHandle, openHuggingFace } from "./huggingface.ts";
 import { buildImage } from "./image/build.ts";
 import { recognise } from "./image/recognise.ts";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
-import { imageKey, imageOfBytes, imageParts, readImage, writeImage } from "./image-cache.ts";
+import { imageFileName, imageKey, imageParts, readImage, writeImage } from "./image-cache.ts";
 import { kernelModule } from "./kernel/kernel.ts";
 import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
 /** A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. */
 export type TokenizerHandle = KernelHandle | HuggingFaceHandle;
-
-/** Name of a built table image among the model's files; used only if it was made from the same tokenizer.json by this version. */
-export const PREBUILT = "tokenizer.image";
 
 export interface LoadOptions {
   /** Folder for built tables; absent, or not writable: they are built at every start. */
@@ -29,9 +27,8 @@ export async function loadTokenizer(
   const bytes = files.get("tokenizer.json");
   if (!bytes) throw new TokenizerError("there is no tokenizer.json");
   const key = imageKey(bytes);
-  const prebuilt = files.get(PREBUILT);
-  const built =
-    (prebuilt && imageOfBytes(prebuilt, key)) ?? (cacheDir === undefined ? undefined : readImage(cacheDir, key));
+  const cached = cacheDir === undefined ? undefined : readImage(cacheDir, key);
+  const built = cached ?? (await embeddedImage(key));
   if (built) return { kind: "kernel", module: kernelModule(), memory: built };
   const json = parseTokenizerJson(bytes);
   const known = recognise(json);
@@ -46,11 +43,12 @@ export async function loadTokenizer(
   return { kind: "kernel", module: kernelModule(), memory };
 }
 
-/** The table image of a model's tokenizer, to be put among its files as `PREBUILT`. */
-export async function builtImage(files: ReadonlyMap<string, Uint8Array>): Promise<Uint8Array> {
+/** The built tables of a model's tokenizer as a file for a bundle, with the name that `loadTokenizer` looks for. */
+export async function builtImage(files: ReadonlyMap<string, Uint8Array>): Promise<[name: string, bytes: Uint8Array]> {
   const handle = await loadTokenizer(files);
   if (handle.kind !== "kernel") throw new TokenizerError("only a tokenizer of the kernel has a table image");
-  return Buffer.concat(imageParts(handle.memory, imageKey(files.get("tokenizer.json") ?? new Uint8Array(0))));
+  const key = imageKey(files.get("tokenizer.json") ?? new Uint8Array(0));
+  return [imageFileName(key), Buffer.concat(imageParts(handle.memory, key))];
 }
 
 /** The tokenizer of a handle, for the calling thread; cheap with the kernel, as the tables are shared. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeDemoModel } from "../../../scripts/demo-model.ts";
 import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
-import { packFiles, unpackFiles } from "../../../src/tokenizer/file-bundle.ts";
+import { openBundle, packFiles } from "../../../src/tokenizer/file-bundle.ts";
 import { contextLength, defaultSampling, endOfSequenceIds } from "../../../src/tokenizer/model-files.ts";
 import { TokenizerError } from "../../../src/tokenizer/tokenizer.ts";
 import { smallTokenizer } from "./fixtures.ts";
@@ -21,23 +21,36 @@ test("the demo model is a whole model folder", async () => {
   expect(endOfSequenceIds(files, await smallTokenizer("cl100k"))).toEqual([151643, 151645]);
 });
 
-test("a bundle gives its files back, and damage is seen", () => {
+describe("a bundle", () => {
   const files = new Map([
     ["a.json", Buffer.from("a".repeat(10_000))],
     ["ä/b", Buffer.alloc(0)],
     ["c", Buffer.from([1, 2, 3])],
   ]);
-  const bundle = Uint8Array.from(packFiles(files, 3));
-  const back = unpackFiles(bundle);
-  expect([...back].map(([name, bytes]) => [name, Buffer.from(bytes)])).toEqual([...files]);
-  for (const bad of [
-    bundle.slice(0, -1),
-    bundle.slice(0, 3),
-    bundle.slice(0, 20),
-    bundle.map((b, i) => (i === 8 ? b ^ 1 : b)),
-  ]) {
-    expect(() => unpackFiles(bad)).toThrow(TokenizerError);
-  }
+  const bytes = Uint8Array.from(packFiles(files, 3));
+  const readAll = async (bundle: Uint8Array<ArrayBuffer>): Promise<unknown[]> => {
+    const opened = await openBundle(new Blob([bundle]));
+    return Promise.all(opened.names.map(async (name) => [name, Buffer.from(await opened.read(name))]));
+  };
+
+  test("gives its files back", async () => {
+    expect(await readAll(bytes)).toEqual([...files]);
+    const error = await (await openBundle(new Blob([bytes]))).read("d").catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(TokenizerError);
+  });
+  test("shows damage", async () => {
+    const changed = bytes.map((b, i) => (i === bytes.length - 20 ? b ^ 255 : b));
+    const wrongSize = Buffer.from(Buffer.from(bytes).toString("latin1").replace('"size":3', '"size":4'), "latin1");
+    for (const bad of [
+      bytes.slice(0, -1),
+      bytes.slice(0, 3),
+      bytes.slice(0, 20),
+      changed,
+      Uint8Array.from(wrongSize),
+    ]) {
+      expect(await readAll(bad).catch((e: unknown) => e)).toBeInstanceOf(TokenizerError);
+    }
+  });
 });
 
 describe("in a compiled binary", () => {
@@ -82,7 +95,7 @@ describe("in a compiled binary", () => {
     const seen = JSON.parse(run.stdout.toString()) as Record<string, unknown>;
     const ids = [151644, 872, 198, 9707, 0, 151645];
     expect(seen).toMatchObject({
-      names: ["tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json", "tokenizer.image"],
+      names: ["tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"],
       imageFits: true,
       ids,
       workerIds: [ids],

@@ -2,14 +2,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { imageKey, imageOfBytes } from "../../../src/tokenizer/image-cache.ts";
 import { IMAGE_AT } from "../../../src/tokenizer/kernel/kernel.ts";
-import {
-  builtImage,
-  loadTokenizer,
-  openTokenizer,
-  PREBUILT,
-  type TokenizerHandle,
-} from "../../../src/tokenizer/load.ts";
+import { builtImage, loadTokenizer, openTokenizer, type TokenizerHandle } from "../../../src/tokenizer/load.ts";
 import { smallFiles } from "./fixtures.ts";
 
 let folder = "";
@@ -87,20 +82,20 @@ test("a missing folder is made", async () => {
   expect(readdirSync(join(folder, "a", "b"))).toHaveLength(1);
 });
 
-test("a prebuilt image among the files is used if it fits, else ignored", async () => {
-  const image = await builtImage(files);
-  const marked = Buffer.from(image);
-  const opened = await loadTokenizer(new Map([...files, [PREBUILT, marked]]), { cacheDir: folder });
-  expect(openTokenizer(opened).encode(TEXT)).toEqual(expected);
-  expect(readdirSync(folder)).toHaveLength(0); // nothing was built
+test("a built image is a file of the cache", async () => {
+  const [name, bytes] = await builtImage(files);
+  await works(folder);
+  expect(stored()).toBe(join(folder, name));
+  expect(readFileSync(stored()).equals(bytes)).toBe(true);
+  const key = imageKey(files.get("tokenizer.json") as Uint8Array);
+  expect(imageOfBytes(bytes, key)).toBeDefined();
   for (const bad of [
-    marked.subarray(0, 100),
-    marked.subarray(0, marked.length - 8),
+    bytes.slice(0, 100),
+    bytes.slice(0, -8),
     Buffer.alloc(0),
-    await builtImage(smallFiles("gemma")),
+    (await builtImage(smallFiles("gemma")))[1],
   ]) {
-    const handle = await loadTokenizer(new Map([...files, [PREBUILT, bad]]));
-    expect(openTokenizer(handle).encode(TEXT)).toEqual(expected);
+    expect(imageOfBytes(bad, key)).toBeUndefined();
   }
 });
 
