@@ -66,18 +66,20 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
     process.stderr.write(`collie: ${(error as Error).message}\n`);
     return 1;
   }
+  let served = false;
   const crashed = engine.ended.then((code) => {
-    process.stderr.write(`collie: the simulated engine ended with status ${code}\n`);
+    if (!served) process.stderr.write(`collie: the simulated engine ended with status ${code}\n`);
     return 1;
   });
-  const served = serve({ ...values, logLevel, workerUrls: [engine.url] }, env, {
+  const serving = serve({ ...values, logLevel, workerUrls: [engine.url] }, env, {
     onReady(url, model) {
       process.stdout.write(
         `collie ${version} ready on ${url}, model ${model} on a simulated engine. Try:\n\n  ${curlLine(url, model)}\n\n`,
       );
     },
   });
-  const status = await Promise.race([served, crashed]);
+  const status = await Promise.race([serving, crashed]);
+  served = true;
   await engine.stop();
   return status;
 }
