@@ -45,11 +45,13 @@ export class Choice {
   /** Takes new ids; true when a stop string ended the choice with them, which the engine may not know. */
   push(ids: Uint32Array, count: number, logprobs: TokenLogprobs | undefined): boolean {
     if (this.stopped !== undefined || this.finished) return false;
+    let row = 0;
     for (let i = 0; i < count; i++) {
       const id = ids[i]!;
       this.tokens++;
       if (this.options.tokenIds) (this.ids ??= []).push(id);
-      if (logprobs !== undefined) this.pushLogprob(logprobs, i);
+      // An engine may leave positions out: a row belongs to the token that it names.
+      if (this.options.logprobs && logprobs?.tokenIds[row] === id) this.pushLogprob(id, logprobs, row++);
       if (this.endsAt(id)) return typeof this.matched === "string";
     }
     return false;
@@ -91,11 +93,10 @@ export class Choice {
     return Buffer.from(this.tokenizer.tokenBytes(id)).toString("utf8");
   }
 
-  private pushLogprob(logprobs: TokenLogprobs, i: number): void {
-    const id = logprobs.tokenIds[i];
-    const logprob = logprobs.logprobs[i];
-    if (id === undefined || logprob === undefined || logprob === null) return; // the engine left this position out
-    const top = logprobs.top[i];
+  private pushLogprob(id: number, logprobs: TokenLogprobs, row: number): void {
+    const logprob = logprobs.logprobs[row];
+    if (logprob === undefined || logprob === null) return;
+    const top = logprobs.top[row];
     this.entries ??= [];
     this.entries.push({
       id,

@@ -10,7 +10,7 @@ import { ClientClosedError, EngineFailureError, GatewayError, InternalError } fr
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { Choice, type OutputOptions } from "./choice.ts";
 import { engineFailure } from "./engine-failure.ts";
-import type { GenerationSink } from "./events.ts";
+import type { GenerationEvent, GenerationSink } from "./events.ts";
 
 export interface Generation {
   readonly engine: Engine;
@@ -52,10 +52,20 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     if (over) return;
     over = true;
     signal.removeEventListener("abort", onAbort);
-    if (error === undefined) sink.emit({ type: "usage", promptTokens, cachedTokens, completionTokens });
-    else sink.emit({ type: "error", error });
-    sink.flush();
+    tellLast(
+      error === undefined ? { type: "usage", promptTokens, cachedTokens, completionTokens } : { type: "error", error },
+    );
     resolve();
+  }
+
+  /** Never throws: a sink that fails at an error as well has nobody left to tell. */
+  function tellLast(event: GenerationEvent): void {
+    try {
+      sink.emit(event);
+      sink.flush();
+    } catch (cause) {
+      if (event.type !== "error") tellLast({ type: "error", error: new InternalError(cause) });
+    }
   }
 
   function onAbort(): void {
@@ -129,15 +139,17 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     return { pause() {}, resume() {}, done };
   }
   signal.addEventListener("abort", onAbort);
-  const running = engine.generate(request, {
-    onChunk: (chunk) => guarded(() => onChunk(chunk)),
-    onFinish: (finish) => guarded(() => onFinish(finish)),
-    onIdle: () => {
-      if (!over) sink.flush();
-    },
-    onEnd: (error) => guarded(() => onEnd(error)),
+  const flush = () => {
+    if (!over) sink.flush();
+  };
+  guarded(() => {
+    call = engine.generate(request, {
+      onChunk: (chunk) => guarded(() => onChunk(chunk)),
+      onFinish: (finish) => guarded(() => onFinish(finish)),
+      onIdle: () => guarded(flush),
+      onEnd: (error) => guarded(() => onEnd(error)),
+    });
   });
-  call = running;
-  if (over) running.cancel();
-  return { pause: () => running.pause(), resume: () => running.resume(), done };
+  if (over) call?.cancel();
+  return { pause: () => call?.pause(), resume: () => call?.resume(), done };
 }
