@@ -74,12 +74,12 @@ const median = (results: readonly LoadResult[], value: (r: LoadResult) => number
 
 const shown = (value: number | undefined, digits: number): string => value?.toFixed(digits) ?? "–";
 
-function cellRow(cell: string, through: readonly LoadResult[], alone: readonly LoadResult[]): string[] {
+function cellRow(cell: Cell, through: readonly LoadResult[], alone: readonly LoadResult[]): string[] {
   const ttft = median(through, (r) => r.time_to_first_token_ms?.p50);
   const ttftAlone = median(alone, (r) => r.time_to_first_token_ms?.p50);
-  const added = ttft === undefined || ttftAlone === undefined ? undefined : ttft - ttftAlone;
+  const added = cell.saturates || ttft === undefined || ttftAlone === undefined ? undefined : ttft - ttftAlone;
   return [
-    cell,
+    cell.id,
     shown(ttft, 2),
     shown(ttftAlone, 2),
     shown(added, 2),
@@ -167,9 +167,7 @@ async function main(): Promise<number> {
 
   const otherCores = others();
   const failed = [...through, ...alone].filter(([, results]) => results.some((r) => r.errors > 0));
-  const ids = groups
-    .flatMap((g) => g.cells.map((cell) => cell.id))
-    .filter((id) => !failed.some(([cell]) => cell === id));
+  const cells = groups.flatMap((g) => g.cells).filter(({ id }) => !failed.some(([cell]) => cell === id));
   const figures = [
     [figureLabel(READY), withSpread(readyMs, READY.digits)],
     [
@@ -211,7 +209,7 @@ async function main(): Promise<number> {
     "",
     table(
       HEAD,
-      ids.map((id) => cellRow(id, through.get(id) ?? [], alone.get(id) ?? [])),
+      cells.map((cell) => cellRow(cell, through.get(cell.id) ?? [], alone.get(cell.id) ?? [])),
     ),
     "",
     failed.length === 0

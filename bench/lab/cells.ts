@@ -20,6 +20,8 @@ export interface Cell {
   readonly id: string;
   /** Flags of the load generator. */
   readonly flags: readonly string[];
+  /** Somebody's core is full all the time, so its latency says how long the queue is, not what a gateway adds. */
+  readonly saturates?: boolean;
   readonly figures: readonly LoadFigure[];
 }
 
@@ -65,12 +67,12 @@ const firstToken = (id: string, label: string): LoadFigure =>
 
 /** A token per stream each 15 ms: each one costs a read, a wake-up and a write. */
 export function pacedGroup(quick: boolean): Group {
-  const tokens = quick ? 150 : 400;
+  const tokens = quick ? 120 : 400;
   const load = `--max-tokens ${tokens} --prompt-tokens 100`;
   return {
     id: "paced",
     gapMs: 15,
-    warmup: [words(`--streams 256 --max-tokens ${quick ? 150 : 200} --prompt-tokens 100`)],
+    warmup: [words(`--streams 256 --max-tokens ${quick ? 120 : 200} --prompt-tokens 100`)],
     cells: [
       {
         id: "paced64",
@@ -92,7 +94,7 @@ export function pacedGroup(quick: boolean): Group {
 /** An engine that answers at once: compute alone, and small or long requests back to back. */
 export function bulkGroup(quick: boolean): Group {
   const repeat = quick ? 1 : 3;
-  const some = quick ? 500 : 2000;
+  const some = quick ? 1000 : 2000;
   const few = quick ? 40 : 100;
   const bulk = `--max-tokens 512 --prompt-tokens 100 --repeat ${repeat}`;
   return {
@@ -100,28 +102,32 @@ export function bulkGroup(quick: boolean): Group {
     gapMs: 0,
     warmup: [
       words("--streams 64 --requests 512 --max-tokens 512 --prompt-tokens 100"),
-      words("--streams 32 --requests 4000 --max-tokens 8 --prompt-tokens 100"),
-      words("--unary --streams 16 --requests 2000 --max-tokens 16 --prompt-tokens 100"),
+      words(`--streams 32 --requests ${2 * some} --max-tokens 8 --prompt-tokens 100`),
+      words(`--unary --streams 16 --requests ${some} --max-tokens 16 --prompt-tokens 100`),
       words("--streams 1 --requests 150 --max-tokens 1 --prompt-tokens 8000"),
     ],
     cells: [
       {
         id: "bulk64",
+        saturates: true,
         flags: words(`--streams 64 --requests 256 ${bulk}`),
         figures: [perToken("bulk64", "in bulk, 64 streams", 0.7)],
       },
       {
         id: "bulk256",
+        saturates: true,
         flags: words(`--streams 256 --requests 512 ${bulk}`),
         figures: [perToken("bulk256", "in bulk, 256 streams", 0.7)],
       },
       {
         id: "small",
+        saturates: true,
         flags: words(`--streams 32 --requests ${some} --warmup 100 --prompt-tokens 100 --max-tokens 8`),
         figures: [perRequest("small", "100 in, 8 out, streamed, 32 at once")],
       },
       {
         id: "unary",
+        saturates: true,
         flags: words(`--unary --streams 16 --requests ${some} --warmup 100 --prompt-tokens 100 --max-tokens 16`),
         figures: [perRequest("unary", "100 in, 16 out, unary, 16 at once")],
       },
@@ -137,6 +143,7 @@ export function bulkGroup(quick: boolean): Group {
       },
       {
         id: "long",
+        saturates: true,
         flags: words(`--streams 8 --requests ${few} --warmup 8 --prompt-tokens 8000 --max-tokens 1`),
         figures: [perRequest("long", "8k in, 1 out, 8 at once")],
       },

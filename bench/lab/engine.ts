@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, modelFolder } from "./paths.ts";
+import { BINARY, modelFolder, workFolder } from "./paths.ts";
 import { accepts, freePort, type Running, StartError, start, untilTrue } from "./processes.ts";
 
 export interface RunningEngine extends Running {
@@ -13,7 +13,7 @@ export interface RunningEngine extends Running {
  */
 const SIMULATED =
   "engine --port {port} --model-path {model} --served-model-name mock-model --output echo --prefill-tps 1000000000 " +
-  "--prefill-chunk 1000000 --max-running 1024 --kv-tokens 4000000 --no-prefix-cache --decode-per-req-ms 0 --decode-base-ms {gap_ms}";
+  "--prefill-chunk 1000000 --max-running 1024 --kv-tokens 4000000 --no-prefix-cache --decode-per-req-ms 0 --decode-base-ms {gap_ms} --shutdown-grace-period-secs 0";
 
 /** The command line of an engine: words with {port}, {model} (tokenizer folder) and {gap_ms}. */
 export interface EngineKind {
@@ -48,7 +48,7 @@ export async function startEngine(kind: EngineKind, gapMs: number): Promise<Runn
     .map((word) =>
       word.replace("{port}", String(port)).replace("{model}", modelFolder()).replace("{gap_ms}", String(gapMs)),
     );
-  const engine = start("engine", command, 1);
+  const engine = start("engine", command, 1, { XDG_CACHE_HOME: workFolder() });
   await untilTrue(engine, "the engine's port", () => accepts(port));
   return { ...engine, port };
 }

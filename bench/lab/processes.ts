@@ -55,13 +55,23 @@ process.on("exit", () => {
 });
 
 /** Starts a process; what it prints goes to a log in the work folder. */
-export function start(name: string, command: readonly string[], core: Core): Running {
+export function start(
+  name: string,
+  command: readonly string[],
+  core: Core,
+  env: Readonly<Record<string, string>> = {},
+): Running {
   const folder = join(workFolder(), "log");
   mkdirSync(folder, { recursive: true });
   const logFile = join(folder, `${name}.log`);
   const log = openSync(logFile, "w");
   const startedAt = performance.now();
-  const child = Bun.spawn(onCore(core, command), { stdin: "ignore", stdout: log, stderr: log });
+  const child = Bun.spawn(onCore(core, command), {
+    stdin: "ignore",
+    stdout: log,
+    stderr: log,
+    env: { ...process.env, ...env },
+  });
   closeSync(log);
   running.add(child);
   let stopping = false;

@@ -60,7 +60,8 @@ async function main(): Promise<number> {
     ["own", own],
   ];
   // Disk caches, and our tokenizer tables: a start is measured with both at hand.
-  for (const [, kind] of sides) await runSession(kind, engine, { ...groups[0]!, cells: [] }, DISCARDED_SEED, 0);
+  for (const [, kind] of sides)
+    await runSession(kind, engine, { ...groups[0]!, warmup: [], cells: [] }, DISCARDED_SEED, 0);
 
   const lives: Life[] = [];
   const started = performance.now();
