@@ -18,6 +18,9 @@ export interface EventStreamOptions {
 const PAUSE_AT = 1 << 18;
 const CUT_AT = 1 << 25;
 
+/** Every SSE client skips comment lines. */
+const COMMENT = ":\n\n";
+
 interface DirectController {
   write(data: string): number | Promise<number>;
   flush(): number | Promise<number>;
@@ -90,13 +93,13 @@ export class EventStream {
   private start(): void {
     this.heartbeat = setInterval(() => {
       if (!this.full && Date.now() - this.lastWrite >= this.options.heartbeatMs - 50) {
-        this.waiting += ":\n\n";
+        this.waiting += COMMENT;
         this.flush();
       }
     }, this.options.heartbeatMs);
-    if (this.waiting !== "") this.send();
-    else this.controller!.flush(); // the status line must leave now
-    if (this.ending && !this.full) this.finish();
+    if (this.waiting === "") this.waiting = COMMENT; // the status line must leave now, and does with the first byte only
+    this.send();
+    if (!this.full) this.settled();
   }
 
   private send(): void {
@@ -123,9 +126,13 @@ export class EventStream {
     this.full = false;
     if (this.closed) return;
     if (this.waiting !== "") this.send();
-    if (this.full) return;
+    if (!this.full) this.settled();
+  }
+
+  /** The socket has taken everything: end if that was all, else let the producer go on. */
+  private settled(): void {
     if (this.ending) this.finish();
-    else if (this.paused) {
+    else if (this.paused && !this.closed) {
       this.paused = false;
       this.options.onResume();
     }

@@ -136,6 +136,7 @@ async function streamed(
   let running: ReturnType<typeof runGeneration> | undefined;
   const gone = new AbortController();
   const onScopeAbort = () => gone.abort(scope.signal.reason);
+  if (scope.signal.aborted) onScopeAbort();
   scope.signal.addEventListener("abort", onScopeAbort);
   const out = new EventStream({
     heartbeatMs,
