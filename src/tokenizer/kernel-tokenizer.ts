@@ -93,7 +93,7 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
   let splits: boolean | undefined;
   function encode(s: string): Uint32Array {
     if (!isLong(s)) return encodePart(s);
-    splits ??= !header[Word.prefix] && maySplit(addedTexts(offsets, bytes, flags), joins);
+    splits ??= !header[Word.prefix] && !header[Word.rstrip] && maySplit(addedTexts(offsets, bytes, flags), joins);
     if (!splits) return encodePart(s);
     const parts: Uint32Array[] = [];
     eachPart(s, (part) => parts.push(encodePart(part)));

@@ -1,18 +1,12 @@
-import { SPECIAL_ID } from "./header.ts";
+import { LSTRIP_ID, RSTRIP_ID, SPECIAL_ID } from "./header.ts";
 import { powerOfTwo } from "./layout.ts";
-
-/** An added token of tokenizer.json; flags that are not listed here must be off. */
-export interface AddedToken {
-  readonly id: number;
-  readonly content: string;
-  readonly special: boolean;
-}
+import type { AddedTokenJson } from "./tokenizer-json.ts";
 
 export interface AddedTrie {
   /** Hash table of (node * 256 + byte, next node); -1 marks a free slot. */
   readonly table: Int32Array;
   readonly mask: number;
-  /** Token id by node (with `SPECIAL_ID` for special ones), -1 for inner nodes. */
+  /** Token id by node (with the bits of its flags), -1 for inner nodes. */
   readonly ids: Int32Array;
   /** 1 for bytes that begin an added token. */
   readonly first: Uint8Array;
@@ -23,8 +17,8 @@ export interface AddedTrie {
 const utf8 = new TextEncoder();
 
 /** Trie over the UTF-8 bytes of the added tokens, for leftmost-longest matching. */
-export function addedTrie(tokens: readonly AddedToken[]): AddedTrie {
-  const keys = tokens.map((t) => ({ id: t.special ? t.id | SPECIAL_ID : t.id, bytes: utf8.encode(t.content) }));
+export function addedTrie(tokens: readonly AddedTokenJson[]): AddedTrie {
+  const keys = tokens.map((t) => ({ id: flagged(t), bytes: utf8.encode(t.content) }));
   const slots = powerOfTwo(keys.reduce((n, k) => n + k.bytes.length, 0) * 2 + 16);
   const table = new Int32Array(slots * 2).fill(-1);
   const first = new Uint8Array(256);
@@ -54,3 +48,6 @@ export function addedTrie(tokens: readonly AddedToken[]): AddedTrie {
     onlyFirst: begins.length === 1 ? begins[0]! : 0xffffffff,
   };
 }
+
+const flagged = ({ id, special, lstrip, rstrip }: AddedTokenJson): number =>
+  id | (special ? SPECIAL_ID : 0) | (lstrip ? LSTRIP_ID : 0) | (rstrip ? RSTRIP_ID : 0);

@@ -19,11 +19,12 @@ const WHOLE_SLOTS = 4096;
 export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): ImageUnderWork {
   if (known.family === "gemma") throw new TokenizerError("not a byte-level tokenizer");
   const v = byteLevelVocabulary(json);
-  const trie = addedTrie(json.added_tokens.map((t) => ({ id: t.id, content: t.content, special: t.special === true })));
+  const trie = addedTrie(json.added_tokens);
   const classes = classTable(known);
   const { index, pages } = classPages(classes, known.nfc);
 
   const layout = new ImageLayout();
+  layout.set("rstrip", json.added_tokens.some((t) => t.rstrip) ? 1 : 0);
   layout.set("family", Family[known.family]);
   layout.set("maxDigits", known.maxDigits);
   layout.set("contractions", known.contractions ? 1 : 0);

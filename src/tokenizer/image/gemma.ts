@@ -19,8 +19,9 @@ export function gemmaImage(json: TokenizerJson, known: KnownConfiguration): Imag
   const byteIds = byteTokens(words);
   const v = layOut(json, words, byteIds, writeWord);
   checkMerges(v);
-  const trie = addedTrie(json.added_tokens.map((t) => ({ id: t.id, content: t.content, special: t.special === true })));
+  const trie = addedTrie(json.added_tokens);
   const layout = new ImageLayout();
+  layout.set("rstrip", json.added_tokens.some((t) => t.rstrip) ? 1 : 0);
   layout.set("family", Family.gemma);
   layout.set("prefix", Prefix[known.prefix]);
   layout.set("strip", known.strip ? 1 : 0);

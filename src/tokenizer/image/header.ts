@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 6;
+export const IMAGE_VERSION = 7;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -56,6 +56,7 @@ export const Word = {
   contractions: 44,
   prefix: 45,
   strip: 46,
+  rstrip: 47,
 } as const;
 export type WordName = keyof typeof Word;
 
@@ -76,7 +77,9 @@ export const Flag = {
   whole: 4,
 } as const;
 
-/** Bit of an id in the added-token trie: the token is special. */
+/** Bits of an id in the added-token trie: the token is special, takes the white space before it, or that after it. */
 export const SPECIAL_ID = 1 << 30;
+export const LSTRIP_ID = 1 << 29;
+export const RSTRIP_ID = 1 << 28;
 /** Ids must stay below: a merge's key packs two ids into 40 bits. */
 export const MAX_TOKENS = 1 << 20;

@@ -79,9 +79,13 @@ export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
   if (model.dropout) return { unsupported: "dropout" };
   if (model.continuing_subword_prefix) return { unsupported: "continuing_subword_prefix" };
   if (model.end_of_word_suffix) return { unsupported: "end_of_word_suffix" };
-  for (const token of json.added_tokens) {
-    const flag = token.lstrip ? "lstrip" : token.rstrip ? "rstrip" : undefined;
-    if (flag) return { unsupported: `${flag} of the added token ${JSON.stringify(token.content)}` };
+  if (
+    json.added_tokens.some((t) => t.lstrip || t.rstrip) &&
+    json.added_tokens.some((t) => t.normalized || /^[\s\x85]/.test(t.content))
+  ) {
+    return {
+      unsupported: "added tokens with lstrip or rstrip beside others that white space or a normalizer concerns",
+    };
   }
   return characterLevel(json) ?? byteLevel(json);
 }

@@ -1,8 +1,13 @@
 /** Finding added tokens: leftmost, then longest. */
+import { three } from "./characters.as";
 import { added, addedFirst, addedIds, addedMask, addedOne, NONE } from "./state.as";
 import { eq } from "./window.as";
 
-const SPECIAL: i32 = 1 << 30; // flag of ids in addedIds
+// flags of ids in addedIds
+const SPECIAL: i32 = 1 << 30;
+const LSTRIP: i32 = 1 << 29;
+const RSTRIP: i32 = 1 << 28;
+const ID: i32 = (1 << 20) - 1;
 let matchLength: usize = 0;
 export let foundId: i32 = -1;
 export let foundEnd: usize = 0;
@@ -43,20 +48,56 @@ function nextAdded(p: usize, n: usize): usize {
   return p;
 }
 
-/** First added token in [p, n): its address, or n; then addedId and addedEnd tell more. */
+/** Bytes of the white-space character (Unicode's White_Space) at p; 0 if there is another one. */
+function spaceWidth(p: usize): usize {
+  const b: u32 = load<u8>(p);
+  if (b == 32 || (b >= 9 && b <= 13)) return 1;
+  if (b == 0xc2) {
+    const c: u32 = load<u8>(p, 1);
+    return c == 0x85 || c == 0xa0 ? 2 : 0;
+  }
+  if ((b & 0xf0) != 0xe0) return 0;
+  const c = three(p);
+  const wide = c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+  return wide ? 3 : 0;
+}
+
+/** Start of the white space that ends at p, not before `from`. */
+function spacesBefore(p: usize, from: usize): usize {
+  while (p > from) {
+    let q = p - 1;
+    while (q > from && (load<u8>(q) & 0xc0) == 0x80) q--;
+    if (q + spaceWidth(q) != p) break;
+    p = q;
+  }
+  return p;
+}
+
+/** First added token in [p, n), with the white space it takes: its address, or n; then addedId and addedEnd tell more. */
 export function findAdded(p: usize, n: usize, split: i32): usize {
+  const from = p;
   while (true) {
     p = nextAdded(p, n);
     if (p >= n) return n;
     const id = matchAdded(p, n);
     if (id < 0) p++;
     else if (split == 2 && id & SPECIAL) p += matchLength;
-    else {
-      foundId = id & ~SPECIAL;
-      foundEnd = p + matchLength;
-      return p;
+    else return found(id, p, from, n);
+  }
+}
+
+/** Keeps what was found at p; returns where it begins with the white space before it. */
+function found(id: i32, p: usize, from: usize, n: usize): usize {
+  foundId = id & ID;
+  foundEnd = p + matchLength;
+  if (id & RSTRIP) {
+    let w: usize = 1;
+    while (w && foundEnd < n) {
+      w = spaceWidth(foundEnd);
+      foundEnd += w;
     }
   }
+  return id & LSTRIP ? spacesBefore(p, from) : p;
 }
 
 export function addedId(): i32 {

@@ -36,6 +36,8 @@ const TOKENIZERS: { name: string; kind: Tokenizer["kind"]; json: Uint8Array; byt
   { name: "prepend", kind: "kernel", json: small("prepend"), byteFallback: true },
   { name: "metaspace_first", kind: "kernel", json: small("metaspace_first"), byteFallback: true },
   { name: "metaspace_always", kind: "kernel", json: small("metaspace_always"), byteFallback: true },
+  { name: "cl100k_strip", kind: "kernel", json: small("cl100k_strip") },
+  { name: "prepend_strip", kind: "kernel", json: small("prepend_strip"), byteFallback: true },
   // the library's character classes differ from Rust's in a few code points that the random strings have
   { name: "wordpiece", kind: "huggingface", json: small("wordpiece"), batches: 0 },
 ];

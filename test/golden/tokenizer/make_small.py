@@ -123,6 +123,15 @@ def metaspace(scheme):
     save(tok, "metaspace_" + scheme)
 
 
+def strip(base):
+    """Another tokenizer whose first three added tokens take white space: before, after, on both sides."""
+    with open(os.path.join(HERE, "small", base + ".json"), encoding="utf-8") as f:
+        data = json.load(f)
+    for i, (left, right) in enumerate([(True, False), (False, True), (True, True)]):
+        data["added_tokens"][i].update(lstrip=left, rstrip=right)
+    save(Tokenizer.from_str(json.dumps(data)), base + "_strip")
+
+
 def wordpiece(lines):
     tok = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=60))
     tok.normalizer = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False)
@@ -153,4 +162,6 @@ if __name__ == "__main__":
     prepend(text)
     metaspace("first")
     metaspace("always")
+    strip("cl100k")
+    strip("prepend")
     wordpiece(text)

@@ -178,10 +178,11 @@ describe("what is not known as a whole", () => {
       },
     ],
     [
-      "rstrip",
+      "rstrip beside an added token that begins with a space",
       "cl100k",
       (j) => {
         j.added_tokens[3]!["rstrip"] = true;
+        j.added_tokens[4]!["content"] = " x";
       },
     ],
     [
