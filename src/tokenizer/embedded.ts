@@ -1,5 +1,6 @@
 import { type FileBundle, openBundle } from "./file-bundle.ts";
 import { imageFileName, imageOfBytes } from "./image-cache.ts";
+import { TokenizerError } from "./tokenizer.ts";
 
 /** Name of the embedded bundle, without its ending; a build adds a hash to it. */
 const BUNDLE = "demo-model";
@@ -15,11 +16,16 @@ export function embeddedFiles(): Promise<FileBundle | undefined> {
   return opened;
 }
 
-/** Memory with the table image of this key, if the binary brings it along. */
+/** Memory with the table image of this key, if the binary brings it along whole: tables can always be built. */
 export async function embeddedImage(key: Buffer): Promise<WebAssembly.Memory | undefined> {
-  const files = await embeddedFiles();
   const name = imageFileName(key);
-  return files?.names.includes(name) ? imageOfBytes(await files.read(name), key) : undefined;
+  try {
+    const files = await embeddedFiles();
+    return files?.names.includes(name) ? imageOfBytes(await files.read(name), key) : undefined;
+  } catch (error) {
+    if (error instanceof TokenizerError) return undefined;
+    throw error;
+  }
 }
 
 /** Embedded files are named blobs, though their type does not say so. */

@@ -21,7 +21,8 @@ const NOTHING = new Uint8Array(0);
 /**
  * A tokenizer on `@huggingface/tokenizers`, for kinds that the kernel does not take. Every thread parses the file for itself
  * (hundreds of milliseconds and tens of megabytes for a large one), and encoding is about 50 times slower. Its character classes
- * are the JS engine's: ids of texts with characters newer than Unicode 16 may differ from the Rust library's.
+ * are the JS engine's: ids of texts with characters newer than Unicode 16, unassigned ones, U+0085 or U+FEFF may differ from the
+ * Rust library's.
  */
 export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
   const bytes = new Uint8Array(json).slice();

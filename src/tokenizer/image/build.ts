@@ -8,5 +8,11 @@ import type { TokenizerJson } from "./tokenizer-json.ts";
 /** Builds the table image of a recognised tokenizer, in memory of its own (0.3 to 1.5 s). */
 export function buildImage(json: TokenizerJson, known: KnownConfiguration): ImageUnderWork {
   if ((json.merges?.length ?? 0) >= 3 << 24) throw new TokenizerError("tokenizer.json has too many merges");
-  return known.family === "gemma" ? gemmaImage(json, known) : byteLevelImage(json, known);
+  try {
+    return known.family === "gemma" ? gemmaImage(json, known) : byteLevelImage(json, known);
+  } catch (error) {
+    if (error instanceof WebAssembly.RuntimeError)
+      throw new TokenizerError("the tables of tokenizer.json can't be built");
+    throw error;
+  }
 }
