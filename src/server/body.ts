@@ -58,7 +58,7 @@ async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
 function deeperThan(value: unknown, limit: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limit) return true;
+    if (depth >= limit) return true;
     const next: unknown[] = [];
     for (const item of level) {
       if (typeof item !== "object" || item === null) continue;

@@ -10,6 +10,9 @@ export interface RequestScope {
   finish(): void;
 }
 
+/** A timer set for longer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The requests that a serving thread is working on. */
 export class RequestScopes {
   private readonly open = new Map<AbortController, () => void>();
@@ -27,7 +30,8 @@ export class RequestScopes {
       if (!controller.signal.aborted) controller.abort(reason);
     };
     const onGone = () => abort(new ClientClosedError());
-    const timer = setTimeout(() => abort(new RequestTimeoutError(this.timeoutSecs)), this.timeoutSecs * 1000);
+    const limitMs = Math.min(this.timeoutSecs * 1000, LONGEST_TIMER_MS);
+    const timer = setTimeout(() => abort(new RequestTimeoutError(this.timeoutSecs)), limitMs);
     const finish = () => {
       if (!this.open.delete(controller)) return;
       clearTimeout(timer);
