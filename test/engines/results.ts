@@ -19,6 +19,14 @@ function engineVersions(): string {
     .trim();
 }
 
+const MOST_LINES = 4;
+const LONGEST_LINE = 200;
+
+function line(fault: string): string {
+  const text = fault.replaceAll("`", "'");
+  return `  * \`${text.length > LONGEST_LINE ? `${text.slice(0, LONGEST_LINE)}…` : text}\``;
+}
+
 /** Writes RESULTS.md: what was run, and what differed. */
 export function writeResults(results: readonly CaseResult[]): void {
   const failed = results.filter((r) => r.faults.length > 0);
@@ -36,8 +44,7 @@ export function writeResults(results: readonly CaseResult[]): void {
   ];
   if (failed.length > 0) {
     lines.push("## Differences", "");
-    for (const { name, faults } of failed)
-      lines.push(`* **${name}**`, ...faults.slice(0, 4).map((f) => `  * \`${f.replaceAll("`", "'")}\``));
+    for (const { name, faults } of failed) lines.push(`* **${name}**`, ...faults.slice(0, MOST_LINES).map(line));
     lines.push("");
   }
   if (noted.length > 0) {

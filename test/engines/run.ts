@@ -18,7 +18,7 @@ import { engineCases } from "./cases.ts";
 import { answerDifferences, expectationFaults } from "./compare.ts";
 import { gatewayChecks } from "./gateway-checks.ts";
 import { type CaseResult, writeResults } from "./results.ts";
-import { enginesFolder, startGateway, startVllm } from "./servers.ts";
+import { enginesFolder, ServerStartError, startGateway, startVllm } from "./servers.ts";
 
 const { values: options } = parseArgs({
   args: process.argv.slice(2),
@@ -108,7 +108,11 @@ for (const model of ["tiny", "smollm2"] as const) {
     console.error(`engines: the model ${model} is missing; run test/engines/setup-vllm-cpu.sh --real`);
     process.exit(1);
   }
-  for (const result of await runModel(model, cases)) {
+  const found = await runModel(model, cases).catch((error: unknown): CaseResult[] => {
+    if (!(error instanceof ServerStartError)) throw error;
+    return [{ name: `${model}: all ${cases.length} cases`, faults: error.message.split("\n"), note: undefined }];
+  });
+  for (const result of found) {
     results.push(result);
     console.log(`${result.faults.length === 0 ? "ok   " : "FAIL "} ${result.name}`);
     for (const fault of result.faults) console.log(`       ${fault}`);

@@ -1,7 +1,7 @@
 /** The servers under test: a real vLLM on the CPU, and the compiled gateway in front of it. */
 import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Glob } from "bun";
 
 export const root = join(import.meta.dir, "..", "..");
@@ -116,7 +116,7 @@ export async function startServer(
   clearTimeout(timer);
   if (typeof url === "string") return { url, log, stop };
   await stop();
-  throw new ServerStartError(`${command[0]}: ${url.message}\n${log.slice(-15).join("\n")}`);
+  throw new ServerStartError(`${basename(command[0] ?? "")}: ${url.message}\n${log.slice(-15).join("\n")}`);
 }
 
 /** A vLLM server of one model, as HTTP or gRPC server. `url` is http://… or grpc://…. */
