@@ -24,7 +24,7 @@ const LONGEST_LINE = 200;
 
 function line(fault: string): string {
   const text = fault.replaceAll("`", "'");
-  return `  * \`${text.length > LONGEST_LINE ? `${text.slice(0, LONGEST_LINE)}…` : text}\``;
+  return `  - \`${text.length > LONGEST_LINE ? `${text.slice(0, LONGEST_LINE)}…` : text}\``;
 }
 
 /** Writes RESULTS.md: what was run, and what differed. */
@@ -37,18 +37,18 @@ export function writeResults(results: readonly CaseResult[]): void {
     "Written by `npm run test:engines`. Each case is one request, put whole and as a stream to vLLM's own HTTP server and to",
     "Collie in front of vLLM's gRPC server, same model, same machine.",
     "",
-    `* ${new Date().toISOString().slice(0, 10)}, Collie ${version}, Bun ${Bun.version}`,
-    `* ${engineVersions()}; CPU, float32`,
-    `* ${results.length} cases: ${results.length - failed.length} passed, ${failed.length} failed`,
+    `- ${new Date().toISOString().slice(0, 10)}, Collie ${version}, Bun ${Bun.version}`,
+    `- ${engineVersions()}; CPU, float32`,
+    `- ${results.length} cases: ${results.length - failed.length} passed, ${failed.length} failed`,
     "",
   ];
   if (failed.length > 0) {
     lines.push("## Differences", "");
-    for (const { name, faults } of failed) lines.push(`* **${name}**`, ...faults.slice(0, MOST_LINES).map(line));
+    for (const { name, faults } of failed) lines.push(`- **${name}**`, ...faults.slice(0, MOST_LINES).map(line));
     lines.push("");
   }
   if (noted.length > 0) {
-    lines.push("## Cases where the two differ on purpose", "", ...noted.map((r) => `* ${r.name}: ${r.note}`), "");
+    lines.push("## Cases where the two differ on purpose", "", ...noted.map((r) => `- ${r.name}: ${r.note}`), "");
   }
   writeFileSync(join(import.meta.dir, "RESULTS.md"), lines.join("\n"));
 }

@@ -28,7 +28,7 @@ export const HALF = 127;
 
 /** Both servers' texts can be defended here, so the case is judged alone. */
 export const LOST_BYTES =
-  "vLLM leaves bytes that never become a character out of the text; Collie shows them as U+FFFD, as OpenAI does";
+  "vLLM leaves bytes that never become a character out of the text; Collie shows each as U+FFFD";
 
 /** Makes the model say "Hello" n times. */
 export const hello = (n: number): ChatBody => ({ logit_bias: { [HELLO]: 100 }, max_tokens: n });
