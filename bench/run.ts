@@ -1,7 +1,7 @@
 /** Measures Collie by itself: through the gateway, directly at the engine, and the difference. See docs/benchmarks.md. */
 import { statSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { bulkGroup, type Cell, type Group, IDLE_CPU, IDLE_RSS, pacedGroup, READY } from "./lab/cells.ts";
+import { bulkGroup, type Cell, type Group, IDLE_CPU, IDLE_RSS, pacedGroup, READY, whyNotCounted } from "./lab/cells.ts";
 import { loadEngine } from "./lab/client.ts";
 import { chooseEngine, type EngineKind, startEngine } from "./lab/engine.ts";
 import { collie, startGateway } from "./lab/gateways.ts";
@@ -166,8 +166,12 @@ async function main(): Promise<number> {
   }
 
   const otherCores = others();
-  const failed = [...through, ...alone].filter(([, results]) => results.some((r) => r.errors > 0));
-  const cells = groups.flatMap((g) => g.cells).filter(({ id }) => !failed.some(([cell]) => cell === id));
+  const all = groups.flatMap((g) => g.cells);
+  const failed = all.flatMap((cell) => {
+    const why = [through, alone].map((results) => whyNotCounted(cell, results.get(cell.id) ?? [])).find((w) => w);
+    return why === undefined ? [] : [`${cell.id} (${why})`];
+  });
+  const cells = all.filter(({ id }) => !failed.some((text) => text.startsWith(`${id} (`)));
   const figures = [
     [figureLabel(READY), withSpread(readyMs, READY.digits)],
     [
@@ -212,9 +216,7 @@ async function main(): Promise<number> {
       cells.map((cell) => cellRow(cell, through.get(cell.id) ?? [], alone.get(cell.id) ?? [])),
     ),
     "",
-    failed.length === 0
-      ? "No request failed."
-      : failed.map(([cell, r]) => `Not counted: ${cell} (${r.find((x) => x.errors > 0)?.first_error})`).join("\n"),
+    failed.length === 0 ? "No request failed." : `Not counted: ${failed.join("; ")}.`,
     "",
   ].join("\n");
   console.log(text);

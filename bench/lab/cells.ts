@@ -22,7 +22,24 @@ export interface Cell {
   readonly flags: readonly string[];
   /** Somebody's core is full all the time, so its latency says how long the queue is, not what a gateway adds. */
   readonly saturates?: boolean;
+  /** Tokens come one by one, and must leave so. */
+  readonly paced?: boolean;
   readonly figures: readonly LoadFigure[];
+}
+
+/** Most events of a paced stream that may come together with the one before. On a quiet machine there are none. */
+const MAX_COALESCED = 0.05;
+
+/** Why results of a cell do not count; undefined when they do. */
+export function whyNotCounted(cell: Cell, results: readonly LoadResult[]): string | undefined {
+  const failed = results.find((r) => r.errors > 0);
+  // A gateway that drops work has less to do.
+  if (failed !== undefined) return `${failed.errors} errors (${failed.first_error})`;
+  // One that is kept from running handles several tokens at a time, which costs less of everything but time.
+  const late = Math.max(0, ...results.map((r) => r.coalesced_share ?? 0));
+  return cell.paced && late > MAX_COALESCED
+    ? `${(late * 100).toFixed(0)} % of the tokens came late, together with the next`
+    : undefined;
 }
 
 /** Cells of one process of a gateway. */
@@ -76,11 +93,13 @@ export function pacedGroup(quick: boolean): Group {
     cells: [
       {
         id: "paced64",
+        paced: true,
         flags: words(`--streams 64 ${load}`),
         figures: [perToken("paced64", "paced, 64 streams", 0.85)],
       },
       {
         id: "paced256",
+        paced: true,
         flags: words(`--streams 256 ${load}`),
         figures: [
           perToken("paced256", "paced, 256 streams", 0.75),

@@ -23,6 +23,8 @@ export interface LoadResult {
   readonly time_to_first_token_ms?: Percentiles;
   /** Between two events with text of one stream; 0 for those that came in one read. */
   readonly inter_token_latency_ms?: Percentiles;
+  /** Share of the events that came in one read with the one before: held up by the gateway, the engine or the machine. */
+  readonly coalesced_share?: number;
   readonly request_latency_ms?: Percentiles;
   /** Open loop: how much later than planned requests were sent. */
   readonly send_delay_ms?: Percentiles;
@@ -111,7 +113,10 @@ export function loadResult(tally: Tally, usage: Usage): LoadResult {
     request_throughput: tally.done / seconds,
     output_token_throughput: tally.outputTokens / seconds,
     ...(ttft && { time_to_first_token_ms: ttft }),
-    ...(gaps && { inter_token_latency_ms: gaps }),
+    ...(gaps && {
+      inter_token_latency_ms: gaps,
+      coalesced_share: tally.gaps.reduce((sum, ms) => sum + (ms === 0 ? 1 : 0), 0) / tally.gaps.length,
+    }),
     ...(total && { request_latency_ms: total }),
     ...(delays && { send_delay_ms: delays, late_sends: tally.sendDelay.filter((ms) => ms > LATE_MS).length }),
     ...(watched && {

@@ -1,6 +1,16 @@
 /** Figures of both gateways over the rounds, and their ratios. */
 
-import { FIRST, type Figure, type Group, IDLE_CPU, IDLE_RSS, type LoadFigure, READY } from "../lab/cells.ts";
+import {
+  type Cell,
+  FIRST,
+  type Figure,
+  type Group,
+  IDLE_CPU,
+  IDLE_RSS,
+  type LoadFigure,
+  READY,
+  whyNotCounted,
+} from "../lab/cells.ts";
 import { figureLabel, table, withSpread } from "../lab/output.ts";
 import type { Session } from "../lab/session.ts";
 import type { LoadResult } from "../loadgen/result.ts";
@@ -27,10 +37,9 @@ export interface Comparison {
 
 const median = (values: readonly number[]): number => spread(values).median;
 
-function ofCell(life: Life, cell: string, figure: LoadFigure): number | undefined {
-  const results = life.session.cells.get(cell) ?? [];
-  // A cell with an error doesn't count: a gateway that drops work has less to do.
-  if (results.length === 0 || results.some((r) => r.errors > 0)) return undefined;
+function ofCell(life: Life, cell: Cell, figure: LoadFigure): number | undefined {
+  const results = life.session.cells.get(cell.id) ?? [];
+  if (results.length === 0 || whyNotCounted(cell, results) !== undefined) return undefined;
   const values = results.map((r) => figure.value(r)).filter((v) => v !== undefined);
   return values.length === 0 ? undefined : median(values);
 }
@@ -60,7 +69,7 @@ export function compareAll(lives: readonly Life[], groups: readonly Group[]): Co
   for (const group of groups) {
     const members = lives.filter((life) => life.group === group);
     for (const cell of group.cells)
-      for (const figure of cell.figures) all.push(compare(members, figure, (life) => ofCell(life, cell.id, figure)));
+      for (const figure of cell.figures) all.push(compare(members, figure, (life) => ofCell(life, cell, figure)));
   }
   all.push(compare(lives, READY, (life) => life.session.readyMs));
   const bulk = lives.filter((life) => life.group.gapMs === 0);
@@ -90,23 +99,26 @@ export function comparisonTable(comparisons: readonly Comparison[], peerName: st
   );
 }
 
-/** What makes a result doubtful: errors, and streams whose texts differ although their requests were the same. */
+/** What makes a result doubtful: cells that do not count, and texts that differ although their requests were the same. */
 export function problems(lives: readonly Life[]): string[] {
   const found: string[] = [];
   const texts = new Map<string, readonly LoadResult[]>();
   for (const { round, side, group, session } of lives) {
-    for (const [cell, results] of session.cells) {
-      const where = `round ${round}, ${cell}, ${side}`;
-      const errors = results.reduce((sum, r) => sum + r.errors, 0);
-      if (errors > 0)
-        found.push(`${where}: ${errors} errors, not counted (${results.find((r) => r.errors > 0)?.first_error})`);
-      const key = `${round} ${group.id} ${cell}`;
+    for (const cell of group.cells) {
+      const results = session.cells.get(cell.id);
+      if (results === undefined) continue;
+      const where = `round ${round}, ${cell.id}, ${side}`;
+      const why = whyNotCounted(cell, results);
+      if (why !== undefined) {
+        found.push(`${where}: not counted, ${why}`);
+        continue;
+      }
+      const key = `${round} ${cell.id}`;
       const other = texts.get(key);
       texts.set(key, results);
-      const differs = other?.some(
-        (r, i) => r.errors === 0 && results[i]?.errors === 0 && r.text_bytes !== results[i]?.text_bytes,
-      );
-      if (differs) found.push(`${where}: the answers' bytes differ between the gateways`);
+      // A cell that was sent again had other prompts.
+      if (other?.some((r, i) => r.seed === results[i]?.seed && r.text_bytes !== results[i]?.text_bytes))
+        found.push(`${where}: the answers' bytes differ between the gateways`);
     }
   }
   return found;

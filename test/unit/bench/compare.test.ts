@@ -64,7 +64,12 @@ describe("comparison", () => {
   });
 
   test("tells errors and texts that differ", () => {
-    expect(problems(lives)).toEqual(["round 3, paced64, own: 1 errors, not counted (status: 503)"]);
+    expect(problems(lives)).toEqual(["round 3, paced64, own: not counted, 1 errors (status: 503)"]);
+    const held = [life(1, "own", 1, [{ ...result(1), coalesced_share: 0.2 }])];
+    expect(problems(held)).toEqual([
+      "round 1, paced64, own: not counted, 20 % of the tokens came late, together with the next",
+    ]);
+    expect(compareAll(held, [group])[0]?.own).toEqual([]);
     const other = [life(1, "peer", 1, [result(1)]), life(1, "own", 1, [result(1, false, 499)])];
     expect(problems(other)).toEqual(["round 1, paced64, own: the answers' bytes differ between the gateways"]);
   });
