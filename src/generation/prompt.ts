@@ -19,28 +19,31 @@ function templateMessage(message: Message): TemplateMessage {
   };
 }
 
+/** Put after a final message that the model is to go on with; no text of a client ends with it. */
+const MARK = "\u{e000}\u{e001}go on\u{e001}\u{e000}";
+
 /** Renders a conversation and turns it into token ids. */
 export function buildPrompt(conversation: Conversation, template: ChatTemplate, tokenizer: Tokenizer): Prompt {
+  const messages = conversation.messages.map(templateMessage);
+  const final = messages.at(-1);
+  if (conversation.continueFinalMessage && final !== undefined)
+    messages[messages.length - 1] = { ...final, content: final.content + MARK };
   let text = template.render({
-    messages: conversation.messages.map(templateMessage),
+    messages,
     addGenerationPrompt: conversation.addGenerationPrompt,
     variables: conversation.templateVariables,
   });
-  if (conversation.continueFinalMessage) text = cutAfterFinalMessage(text, conversation);
+  if (conversation.continueFinalMessage) text = cutAtMark(text);
   return { text, tokenIds: tokenizer.encode(text) };
 }
 
 /** `continue_final_message` of transformers: everything that the template puts after the last message's text is cut. */
-function cutAfterFinalMessage(text: string, conversation: Conversation): string {
-  const final = conversation.messages.at(-1)!.content;
-  const whole = text.lastIndexOf(final);
-  if (whole >= 0) return text.slice(0, whole + final.length);
-  const trimmed = final.trim();
-  const at = text.lastIndexOf(trimmed);
+function cutAtMark(text: string): string {
+  const at = text.lastIndexOf(MARK);
   if (at < 0) {
     throw new InvalidRequestError("The chat template changes the final message, so it cannot be continued", {
       param: "continue_final_message",
     });
   }
-  return text.slice(0, at + trimmed.length);
+  return text.slice(0, at);
 }

@@ -2,8 +2,22 @@ import type { Constraint } from "../../engines/engine.ts";
 import { InvalidRequestError } from "../../errors.ts";
 import type { ChatRequest } from "./schema.ts";
 
-const schemaText = (schema: unknown): string => (typeof schema === "string" ? schema : JSON.stringify(schema));
 const bad = (param: string, message: string) => new InvalidRequestError(message, { param });
+
+/** The text of a schema or tag that may come as JSON or as the text of it. */
+function jsonText(value: unknown, param: string): string {
+  let parsed = value;
+  if (typeof value === "string") {
+    try {
+      parsed = JSON.parse(value);
+    } catch {
+      throw bad(param, `${param} is not valid JSON`);
+    }
+  }
+  if (typeof parsed !== "boolean" && (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)))
+    throw bad(param, `${param} must be a JSON object`);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 function responseFormat(format: NonNullable<ChatRequest["response_format"]>): Constraint | undefined {
   const extra = format as Record<string, unknown>;
@@ -22,7 +36,7 @@ function responseFormat(format: NonNullable<ChatRequest["response_format"]>): Co
       if (schema === undefined || schema === null) return { kind: "json_object" };
       if (typeof schema !== "object" && typeof schema !== "boolean")
         throw bad("response_format.json_schema.schema", "response_format.json_schema.schema must be an object");
-      return { kind: "json_schema", schema: schemaText(schema) };
+      return { kind: "json_schema", schema: JSON.stringify(schema) };
     }
     case "structural_tag": {
       const { type: _, ...rest } = extra;
@@ -50,15 +64,17 @@ function structuredOutputs(value: Record<string, unknown>): Constraint[] {
   };
   for (const key of Object.keys(value)) {
     if (value[key] === null || value[key] === undefined) continue;
-    if (key === "json") found.push({ kind: "json_schema", schema: schemaText(value[key]) });
+    const param = `structured_outputs.${key}`;
+    if (key === "json") found.push({ kind: "json_schema", schema: jsonText(value[key], param) });
     else if (key === "json_object") {
       if (value[key] === true) found.push({ kind: "json_object" });
     } else if (key === "regex") found.push({ kind: "regex", pattern: text(key) });
     else if (key === "grammar") found.push({ kind: "grammar", grammar: text(key) });
-    else if (key === "structural_tag") found.push({ kind: "structural_tag", tag: schemaText(value[key]) });
-    else if (key === "choice")
-      found.push({ kind: "choice", choices: choices(value[key], "structured_outputs.choice") });
+    else if (key === "structural_tag") found.push({ kind: "structural_tag", tag: jsonText(value[key], param) });
+    else if (key === "choice") found.push({ kind: "choice", choices: choices(value[key], param) });
   }
+  if (found.length === 0 && value["json_object"] !== false)
+    throw bad("structured_outputs", "structured_outputs names no constraint that is known");
   return found;
 }
 
@@ -77,10 +93,12 @@ export function chatConstraint(body: ChatRequest): Constraint | undefined {
     if (constraint) found.push(constraint);
   }
   if (body.structured_outputs) found.push(...structuredOutputs(body.structured_outputs));
-  if (body.json_schema) found.push({ kind: "json_schema", schema: schemaText(body.json_schema) });
+  for (const param of ["json_schema", "guided_json"] as const) {
+    const schema = body[param];
+    if (schema !== undefined && schema !== null) found.push({ kind: "json_schema", schema: jsonText(schema, param) });
+  }
   if (body.regex) found.push({ kind: "regex", pattern: body.regex });
   if (body.ebnf) found.push({ kind: "grammar", grammar: body.ebnf });
-  if (body.guided_json) found.push({ kind: "json_schema", schema: schemaText(body.guided_json) });
   if (body.guided_regex) found.push({ kind: "regex", pattern: body.guided_regex });
   if (body.guided_choice) found.push({ kind: "choice", choices: choices(body.guided_choice, "guided_choice") });
   if (body.guided_grammar) found.push({ kind: "grammar", grammar: body.guided_grammar });

@@ -57,6 +57,16 @@ function toMessage(message: ChatMessage, i: number): Message {
   };
 }
 
+/**
+ * What chat templates know of `reasoning_effort`: its value, and the switches that turn thinking off. Only those two lowest levels
+ * touch the switches, so that for the others the template's own default stays.
+ */
+function reasoningVariables(effort: ChatRequest["reasoning_effort"]): Record<string, unknown> {
+  if (effort === undefined || effort === null) return {};
+  const off = effort === "none" || effort === "minimal" || effort === 0;
+  return { reasoning_effort: effort, ...(off && { enable_thinking: false, thinking: false }) };
+}
+
 /** The conversation of a chat request. */
 export function chatConversation(body: ChatRequest): Conversation {
   const messages = body.messages.map(toMessage);
@@ -77,6 +87,10 @@ export function chatConversation(body: ChatRequest): Conversation {
     messages,
     continueFinalMessage,
     addGenerationPrompt: !continueFinalMessage && body.add_generation_prompt !== false,
-    templateVariables: { ...(body.documents && { documents: body.documents }), ...body.chat_template_kwargs },
+    templateVariables: {
+      ...(body.documents && { documents: body.documents }),
+      ...reasoningVariables(body.reasoning_effort),
+      ...body.chat_template_kwargs,
+    },
   };
 }

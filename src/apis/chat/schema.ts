@@ -4,7 +4,8 @@ import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 const maybe = <S extends TSchema>(schema: S) => t.Optional(t.Union([schema, t.Null()]));
 const anything = t.Unknown();
 const object = t.Record(t.String(), t.Unknown());
-const int = (options: { minimum?: number; maximum?: number } = {}) => t.Integer(options);
+/** Whole numbers; no engine's wire takes more than 32 bits, and a larger one would arrive as another. */
+const int = (options: { minimum?: number; maximum?: number } = {}) => t.Integer({ maximum: 2 ** 31 - 1, ...options });
 
 const contentPart = t.Object({ type: t.String(), text: t.Optional(t.String()), refusal: t.Optional(t.String()) });
 
@@ -45,7 +46,7 @@ export const chatRequest = t.Object(
     frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
     presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
     stop: maybe(t.Union([t.String({ minLength: 1 }), t.Array(t.String({ minLength: 1 }), { maxItems: 64 })])),
-    seed: maybe(int()),
+    seed: maybe(t.Integer()),
     logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
     logprobs: maybe(t.Boolean()),
     top_logprobs: maybe(int({ minimum: 0, maximum: 20 })),
@@ -66,7 +67,7 @@ export const chatRequest = t.Object(
     min_tokens: maybe(int({ minimum: 0 })),
     stop_token_ids: maybe(t.Array(int({ minimum: 0 }), { maxItems: 1024 })),
     ignore_eos: maybe(t.Boolean()),
-    sampling_seed: maybe(int()),
+    sampling_seed: maybe(t.Integer()),
     skip_special_tokens: maybe(t.Boolean()),
     spaces_between_special_tokens: maybe(t.Boolean()),
     include_stop_str_in_output: maybe(t.Boolean()),

@@ -1,0 +1,229 @@
+import { describe, expect, test } from "bun:test";
+import { chatConversation } from "../../../../src/apis/chat/messages.ts";
+import { GatewayError } from "../../../../src/errors.ts";
+import { buildPrompt } from "../../../../src/generation/prompt.ts";
+import { compileModelTemplate } from "../../../../src/template/model-template.ts";
+import { demoTemplate, demoTokenizer } from "../../generation/demo-tokenizer.ts";
+import { checked } from "./requests.ts";
+
+const convert = (messages: unknown[], more: Record<string, unknown> = {}) =>
+  chatConversation(checked({ messages, ...more }));
+
+function refusal(messages: unknown[], more: Record<string, unknown> = {}): unknown {
+  try {
+    convert(messages, more);
+  } catch (error) {
+    if (error instanceof GatewayError) return { status: error.status, param: error.param };
+    throw error;
+  }
+  throw new Error("it was taken");
+}
+
+describe("messages", () => {
+  test.each<[Record<string, unknown>, Record<string, unknown>]>([
+    [
+      { role: "system", content: "s" },
+      { role: "system", content: "s" },
+    ],
+    [
+      { role: "developer", content: "d" },
+      { role: "system", content: "d" },
+    ],
+    [
+      { role: "user", content: "u", name: "ann" },
+      { role: "user", content: "u", name: "ann" },
+    ],
+    [
+      { role: "user", content: "" },
+      { role: "user", content: "" },
+    ],
+    [
+      { role: "user", content: [] },
+      { role: "user", content: "" },
+    ],
+    [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+        ],
+      },
+      { role: "user", content: "ab" },
+    ],
+    [
+      { role: "assistant", content: null },
+      { role: "assistant", content: "" },
+    ],
+    [{ role: "assistant" }, { role: "assistant", content: "" }],
+    [
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "a" },
+          { type: "refusal", refusal: "no" },
+        ],
+      },
+      { role: "assistant", content: "ano" },
+    ],
+    [
+      { role: "assistant", content: "a", reasoning_content: "r" },
+      { role: "assistant", content: "a", reasoning: "r" },
+    ],
+    [
+      { role: "assistant", content: "a", reasoning: "r" },
+      { role: "assistant", content: "a", reasoning: "r" },
+    ],
+    [
+      { role: "tool", content: "t", tool_call_id: "call_1" },
+      { role: "tool", content: "t", toolCallId: "call_1" },
+    ],
+    [
+      { role: "user", content: "u", name: null, unknown: [1] },
+      { role: "user", content: "u" },
+    ],
+    [
+      { role: "assistant", content: "a", tool_calls: [], function_call: null },
+      { role: "assistant", content: "a" },
+    ],
+  ])("%j", (message, expected) => {
+    expect(convert([message]).messages).toEqual([expected as never]);
+  });
+
+  test.each<[Record<string, unknown>, string]>([
+    [{ role: "robot", content: "x" }, "messages[0].role"],
+    [{ role: "toString", content: "x" }, "messages[0].role"],
+    [{ role: "__proto__", content: "x" }, "messages[0].role"],
+    [{ role: "user" }, "messages[0].content"],
+    [{ role: "user", content: null }, "messages[0].content"],
+    [{ role: "user", content: [{ type: "text" }] }, "messages[0].content[0].text"],
+    [{ role: "user", content: [{ type: "image_url", image_url: { url: "u" } }] }, "messages[0].content[0].type"],
+    [{ role: "user", content: [{ type: "refusal", refusal: "r" }] }, "messages[0].content[0].type"],
+    [{ role: "assistant", content: "x", tool_calls: [{}] }, "messages[0].tool_calls"],
+    [{ role: "assistant", content: "x", function_call: { name: "f" } }, "messages[0].tool_calls"],
+  ])("%j is refused", (message, param) => {
+    expect(refusal([message])).toEqual({ status: 400, param });
+  });
+
+  test("the message at fault is named by its place", () => {
+    expect(
+      refusal([
+        { role: "user", content: "a" },
+        { role: "x", content: "b" },
+      ]),
+    ).toEqual({
+      status: 400,
+      param: "messages[1].role",
+    });
+  });
+});
+
+describe("the prompt's end", () => {
+  const turns = [
+    { role: "user", content: "u" },
+    { role: "assistant", content: "a" },
+  ];
+
+  test("asks for a new turn unless told otherwise", () => {
+    expect(convert(turns)).toMatchObject({ addGenerationPrompt: true, continueFinalMessage: false });
+    expect(convert(turns, { add_generation_prompt: false })).toMatchObject({ addGenerationPrompt: false });
+    expect(convert(turns, { continue_final_message: true })).toMatchObject({
+      addGenerationPrompt: false,
+      continueFinalMessage: true,
+    });
+    expect(convert(turns, { continue_final_message: true, add_generation_prompt: null })).toMatchObject({
+      continueFinalMessage: true,
+    });
+  });
+
+  test("what excludes each other is refused", () => {
+    const param = "continue_final_message";
+    expect(refusal(turns, { continue_final_message: true, add_generation_prompt: true })).toEqual({
+      status: 400,
+      param,
+    });
+    expect(refusal(turns.slice(0, 1), { continue_final_message: true })).toEqual({ status: 400, param });
+  });
+});
+
+test("variables of the template: documents, effort and the request's own, which win", () => {
+  const user = [{ role: "user", content: "u" }];
+  expect(convert(user).templateVariables).toEqual({});
+  expect(convert(user, { documents: [{ a: 1 }], chat_template_kwargs: { x: 1 } }).templateVariables).toEqual({
+    documents: [{ a: 1 }],
+    x: 1,
+  });
+  const effort = (value: unknown, kwargs = {}) =>
+    convert(user, { reasoning_effort: value, chat_template_kwargs: kwargs }).templateVariables;
+  expect(effort("high")).toEqual({ reasoning_effort: "high" });
+  for (const off of ["none", "minimal", 0])
+    expect(effort(off)).toEqual({ reasoning_effort: off, enable_thinking: false, thinking: false });
+  expect(effort("none", { enable_thinking: true })).toMatchObject({ enable_thinking: true });
+});
+
+describe("with Qwen 3's template", () => {
+  const template = compileModelTemplate(demoTemplate as NonNullable<typeof demoTemplate>);
+  const prompt = (messages: unknown[], more: Record<string, unknown> = {}) =>
+    buildPrompt(convert(messages, more), template, demoTokenizer);
+
+  test("the text is the template's, the ids are the text's, special tokens included", () => {
+    const { text, tokenIds } = prompt([
+      { role: "developer", content: "Be brief." },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Hi " },
+          { type: "text", text: "there" },
+        ],
+      },
+    ]);
+    expect(text).toBe(
+      "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi there<|im_end|>\n<|im_start|>assistant\n",
+    );
+    expect(Array.from(tokenIds)).toEqual(Array.from(demoTokenizer.encode(text)));
+    expect(tokenIds[0]).toBe(demoTokenizer.tokenId("<|im_start|>") as number);
+  });
+
+  test("effort none switches thinking off", () => {
+    const user = [{ role: "user", content: "Hi" }];
+    expect(prompt(user, { reasoning_effort: "none" }).text).toEndWith("<think>\n\n</think>\n\n");
+    expect(prompt(user, { reasoning_effort: "high" }).text).toEndWith("assistant\n");
+    expect(prompt(user, { chat_template_kwargs: { enable_thinking: false } }).text).toEndWith("</think>\n\n");
+  });
+
+  test("a final message to go on with ends the prompt, whatever the template puts behind it", () => {
+    const go = (content: string) =>
+      prompt(
+        [
+          { role: "user", content: "Say: One, two" },
+          { role: "assistant", content },
+        ],
+        { continue_final_message: true },
+      ).text;
+    expect(go("One, two")).toEndWith("assistant\n<think>\n\n</think>\n\nOne, two");
+    expect(go("One, two ")).toEndWith("\nOne, two ");
+    expect(go("One")).toEndWith("\nOne");
+    // texts that the template itself has behind the message
+    for (const text of ["<", "|", "im_end", "\n"]) expect(go(text)).toEndWith(`</think>\n\n${text.trimStart()}`);
+  });
+
+  test("an empty final message goes on right after the header of its turn", () => {
+    const { text } = prompt(
+      [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: "" },
+      ],
+      { continue_final_message: true },
+    );
+    expect(text).toEndWith("<|im_start|>assistant\n<think>\n\n</think>\n\n");
+  });
+
+  test("content null and content empty give one prompt", () => {
+    const turns = (content: unknown) => [
+      { role: "user", content: "a" },
+      { role: "assistant", content },
+      { role: "user", content: "b" },
+    ];
+    expect(prompt(turns(null)).text).toBe(prompt(turns("")).text);
+  });
+});
