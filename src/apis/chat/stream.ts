@@ -25,7 +25,7 @@ export class ChatStream implements GenerationSink {
   private firstTold = false;
   private readonly begun: boolean[] = [];
   private readonly tokens: number[] = [];
-  private readonly tail: string;
+  private readonly plainTail: string;
 
   /** @param onFirst the first event is there (text, or the error that came instead of it) */
   constructor(
@@ -35,7 +35,7 @@ export class ChatStream implements GenerationSink {
   ) {
     const { id, created, model } = answer;
     this.head = `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[`;
-    this.tail = answer.includeUsage ? `],"usage":null}\n\n` : "]}\n\n";
+    this.plainTail = answer.includeUsage ? `],"usage":null}\n\n` : "]}\n\n";
   }
 
   emit(event: GenerationEvent): void {
@@ -92,19 +92,20 @@ export class ChatStream implements GenerationSink {
       index === 0 && this.answer.promptTokenIds
         ? `],"prompt_token_ids":[${Array.from(this.answer.promptTokenIds).join(",")}`
         : "";
-    const tail = ids === "" ? this.tail : ids + this.tail;
     const delta = `"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null`;
-    this.out.write(`${this.head}{"index":${index},${delta}}${tail}`);
+    this.out.write(`${this.head}{"index":${index},${delta}}${ids}${this.tail()}`);
   }
 
   private frame(index: number, fields: string): void {
-    let { tail } = this;
-    if (this.answer.continuousUsage) {
-      const completion = this.tokens.reduce((sum, n) => sum + (n ?? 0), 0);
-      const prompt = this.answer.promptTokens;
-      tail = `],"usage":{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}}\n\n`;
-    }
-    this.out.write(`${this.head}{"index":${index},${fields}}${tail}`);
+    this.out.write(`${this.head}{"index":${index},${fields}}${this.tail()}`);
+  }
+
+  /** What follows the choices in a chunk. */
+  private tail(): string {
+    if (!this.answer.continuousUsage) return this.plainTail;
+    const completion = this.tokens.reduce((sum, n) => sum + (n ?? 0), 0);
+    const prompt = this.answer.promptTokens;
+    return `],"usage":{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}}\n\n`;
   }
 
   private first(): void {
