@@ -63,12 +63,14 @@ export class ModelCatalog {
       files,
       chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8"),
     );
+    const eosTokenIds = [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])];
     return {
       id,
       aliases: this.aliases.get(id) ?? [],
       tokenizer,
       template,
-      eosTokenIds: [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])],
+      eosTokenIds,
+      quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
       contextLength: info.contextLength || contextLength(files) || 0,
       defaultSampling:
         Object.keys(info.defaultSampling).length > 0 ? info.defaultSampling : { ...defaultSampling(files) },

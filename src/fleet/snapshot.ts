@@ -18,7 +18,10 @@ export interface ModelEntry {
   readonly aliases: readonly string[];
   readonly tokenizer: TokenizerHandle;
   readonly template: TemplateSource | undefined;
+  /** Every id that ends an answer. */
   readonly eosTokenIds: readonly number[];
+  /** Those of them that the engine ends at without naming them as the stop. */
+  readonly quietEosTokenIds: readonly number[];
   /** Tokens of prompt and answer together; 0 = unknown. */
   readonly contextLength: number;
   /** Defaults of generation_config under their own names. */

@@ -14,6 +14,7 @@ export interface Model {
   readonly tokenizer: Tokenizer;
   readonly template: ChatTemplate | undefined;
   readonly eosTokenIds: ReadonlySet<number>;
+  readonly quietEosTokenIds: ReadonlySet<number>;
 }
 
 /** A booked place at a worker. */
@@ -51,6 +52,7 @@ export class FleetView {
         tokenizer: old?.tokenizer ?? openTokenizer(entry.tokenizer),
         template: entry.template && compileModelTemplate(entry.template),
         eosTokenIds: new Set(entry.eosTokenIds),
+        quietEosTokenIds: new Set(entry.quietEosTokenIds),
       };
       for (const name of [entry.id, ...entry.aliases]) this.models.set(name, model);
     }

@@ -9,8 +9,10 @@ export interface OutputOptions {
   readonly stop: readonly string[];
   /** Stop tokens of the request. */
   readonly stopTokenIds: ReadonlySet<number>;
-  /** The model's own end-of-sequence ids; empty with `ignore_eos`. */
+  /** The model's end-of-sequence ids; empty with `ignore_eos`. */
   readonly eosTokenIds: ReadonlySet<number>;
+  /** The one of them that ends an answer without being named as its stop. */
+  readonly quietEosTokenIds: ReadonlySet<number>;
   /** Keep the stop string, or the text of the stop token, in the output. */
   readonly includeStop: boolean;
   /** Stops count from the token after these on. */
@@ -60,10 +62,12 @@ export class Choice {
   private endsAt(id: number): boolean {
     const { options } = this;
     const counts = this.tokens > options.minTokens;
-    if (counts && (options.eosTokenIds.has(id) || options.stopTokenIds.has(id))) {
-      const asked = options.stopTokenIds.has(id);
-      if (asked) this.matched = id;
-      if (asked && options.includeStop) this.text += this.take(this.tokenText(id));
+    const asked = options.stopTokenIds.has(id);
+    if (counts && (asked || options.eosTokenIds.has(id))) {
+      if (this.isNamed(id)) {
+        this.matched = id;
+        if (asked && options.includeStop) this.text += this.take(this.tokenText(id));
+      }
       this.stopped = "stop";
       return true;
     }
@@ -72,11 +76,7 @@ export class Choice {
       this.text += piece;
       return false;
     }
-    if (!counts) {
-      this.text += piece;
-      return false;
-    }
-    this.text += this.stops.push(piece);
+    this.text += this.stops.push(piece, counts);
     if (this.stops.matched === undefined) return false;
     this.matched = this.stops.matched;
     this.stopped = "stop";
@@ -118,18 +118,22 @@ export class Choice {
   finish(sink: GenerationSink, engine?: ChoiceFinish): void {
     if (this.finished) return;
     this.finished = true;
-    if (this.stopped === undefined) this.text += this.take("");
-    else if (this.matched === undefined || typeof this.matched === "number") this.text += this.take("");
+    if (typeof this.matched !== "string") this.text += this.take("");
     this.emit(sink);
     const reason = this.stopped ?? (engine?.reason === "length" ? "length" : "stop");
     sink.emit({ type: "finish", index: this.index, reason, matchedStop: this.matched ?? this.engineStop(engine) });
   }
 
-  /** vLLM names an EOS of generation_config.json as matched; only what the request asked for counts as a stop. */
+  /** Whether an answer that ends at this token says so. As in vLLM, the model's own EOS stays quiet even when it was asked for. */
+  private isNamed(id: number): boolean {
+    const { eosTokenIds, quietEosTokenIds, stopTokenIds } = this.options;
+    return eosTokenIds.has(id) ? !quietEosTokenIds.has(id) : stopTokenIds.has(id);
+  }
+
+  /** The stop that only the engine saw: some trim the stop token off. */
   private engineStop(engine: ChoiceFinish | undefined): string | number | undefined {
     if (engine?.matchedStop !== undefined && this.options.stop.includes(engine.matchedStop)) return engine.matchedStop;
-    if (engine?.matchedTokenId !== undefined && this.options.stopTokenIds.has(engine.matchedTokenId))
-      return engine.matchedTokenId;
-    return undefined;
+    const id = engine?.matchedTokenId;
+    return id !== undefined && this.isNamed(id) ? id : undefined;
   }
 }

@@ -14,19 +14,22 @@ export class StopMatcher {
     private readonly includeStop: boolean,
   ) {}
 
-  /** Text that is certain now. After `matched` is set, everything more is "". */
-  push(piece: string): string {
+  /**
+   * Text that is certain now. After `matched` is set, everything more is "". A stop string that ends in a piece which does not
+   * `count` is text like any other; it may begin there.
+   */
+  push(piece: string, counts = true): string {
     if (this.matched !== undefined || piece === "") return "";
     const text = this.held + piece;
-    // A match that ends first wins, as if the text had come character by character; of those that end together, the longest.
+    // A match that ends first wins, as if the text had come character by character; of those that end together, the first named.
     let end = Number.POSITIVE_INFINITY;
     let found: string | undefined;
-    for (const stop of this.stops) {
-      const at = text.indexOf(stop);
+    for (const stop of counts ? this.stops : []) {
+      // What is held ended before this piece: a match must end in the piece.
+      const at = text.indexOf(stop, Math.max(0, this.held.length - stop.length + 1));
       if (at < 0) continue;
-      const stopEnd = at + stop.length;
-      if (stopEnd < end || (stopEnd === end && found !== undefined && stop.length > found.length)) {
-        end = stopEnd;
+      if (at + stop.length < end) {
+        end = at + stop.length;
         found = stop;
       }
     }

@@ -33,14 +33,6 @@ const NOTHING = new Uint8Array(0);
 export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer {
   const kernel = instantiate(module, memory);
   kernel.init(IMAGE_AT, growBy(memory, CACHE_BYTES), WORD_BITS, LONG_BITS);
-  const header = new Uint32Array(memory.buffer, IMAGE_AT, 64);
-  const vocabSize = header[Word.tokenCount]!;
-  const nfc = header[Word.nfc] === 1;
-  const offsets = new Uint32Array(memory.buffer, IMAGE_AT + header[Word.offsets]!, vocabSize + 1);
-  const bytes = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.bytes]!, offsets[vocabSize]!);
-  const all = Buffer.from(memory.buffer);
-  const flags = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.flags]!, vocabSize);
-
   let textAt = 0;
   let textSize = 0;
   let outAt = 0;
@@ -57,6 +49,15 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
     text = new Uint8Array(memory.buffer, textAt, want);
     ids = new Uint32Array(memory.buffer, outAt, want);
   }
+  // Before any other view: memory that grows gets a new buffer, and old views would keep the old one counted as well.
+  reserve(SMALLEST_TEXT);
+  const header = new Uint32Array(memory.buffer, IMAGE_AT, 64);
+  const vocabSize = header[Word.tokenCount]!;
+  const nfc = header[Word.nfc] === 1;
+  const offsets = new Uint32Array(memory.buffer, IMAGE_AT + header[Word.offsets]!, vocabSize + 1);
+  const bytes = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.bytes]!, offsets[vocabSize]!);
+  const all = Buffer.from(memory.buffer);
+  const flags = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.flags]!, vocabSize);
   /** Writes the text to the kernel's buffer; returns its length in bytes. */
   function write(s: string): number {
     if (s.length * 3 > textSize) reserve(s.length < SMALLEST_TEXT ? s.length * 3 : Buffer.byteLength(s));

@@ -89,6 +89,7 @@ function chatGeneration(
     stop,
     stopTokenIds: new Set(sampling.stopTokenIds),
     eosTokenIds: sampling.ignoreEos === true ? new Set() : model.eosTokenIds,
+    quietEosTokenIds: model.quietEosTokenIds,
     includeStop: sampling.includeStopStrInOutput ?? false,
     minTokens: sampling.minTokens ?? 0,
     logprobs: answer.logprobs,

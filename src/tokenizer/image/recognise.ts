@@ -1,3 +1,4 @@
+import { byteAlphabet, NO_BYTE } from "./byte-alphabet.ts";
 import type { FamilyName, PrefixName } from "./header.ts";
 import { type AddedTokenJson, isObject, type TokenizerJson } from "./tokenizer-json.ts";
 
@@ -95,10 +96,20 @@ function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
   if (!isObject(json.decoder) || json.decoder["type"] !== "ByteLevel") return { unsupported: "this decoder" };
   const known = knownSplit(json.pre_tokenizer);
   if (!known) return { unsupported: "this pre_tokenizer" };
+  if (!hasEveryByte(json)) return { unsupported: "a byte-level vocabulary without a token for every byte" };
   const nfc = isObject(json.normalizer) && json.normalizer["type"] === "NFC";
   if (hasNormalizer(json) && !(nfc && known.family !== "deepseek")) return { unsupported: "this normalizer" };
   const { family, maxDigits, contractions, marks } = known;
   return { family, maxDigits, contractions, marks, nfc, prefix: "none", strip: false };
+}
+
+/** SmolLM's vocabulary, for one, has none for bytes that its training text lacked; the kernel needs them all. */
+function hasEveryByte({ words }: TokenizerJson): boolean {
+  return byteAlphabet().every((byte, unit) => {
+    if (byte === NO_BYTE) return true;
+    const sign = Buffer.from(String.fromCharCode(unit));
+    return words !== undefined && words.find(sign, 0, sign.length) >= 0;
+  });
 }
 
 function knownSplit(pre: unknown): KnownSplit | undefined {

@@ -12,6 +12,7 @@ const PLAIN: OutputOptions = {
   skipSpecialTokens: true,
   stop: [],
   stopTokenIds: new Set(),
+  quietEosTokenIds: new Set([IM_END]),
   eosTokenIds: new Set([IM_END, END_OF_TEXT]),
   includeStop: false,
   minTokens: 0,
@@ -181,14 +182,21 @@ describe("what ends a choice", () => {
     }
   });
 
-  test("an EOS that the request lists as well counts as its stop", async () => {
+  test("the engine's own EOS is not named as the stop, even if the request lists it; another EOS is, as in vLLM", async () => {
     const run = start({ stopTokenIds: new Set([IM_END]) });
     run.call
       .chunk([...encode("a"), IM_END])
       .finish({ completionTokens: 2 })
       .end();
     await settled(run);
-    expect(finishOf(run.sink)?.matchedStop).toBe(IM_END);
+    expect(finishOf(run.sink)?.matchedStop).toBeUndefined();
+    const other = start();
+    other.call
+      .chunk([...encode("a"), END_OF_TEXT])
+      .finish({ completionTokens: 2 })
+      .end();
+    await settled(other);
+    expect(finishOf(other.sink)?.matchedStop).toBe(END_OF_TEXT);
   });
 
   test("a stop string over several tokens cancels with the token that completes it, and no part of it leaks", async () => {
@@ -249,12 +257,14 @@ describe("what ends a choice", () => {
     expect(usageOf(text.sink)?.completionTokens).toBe(4);
   });
 
-  test("a stop that the engine matched is told only if the request named it", async () => {
+  test("a stop that only the engine saw is told if the request named it or it is another EOS", async () => {
     for (const [finish, expected] of [
       [{ matchedStop: "END" }, "END"],
       [{ matchedStop: "other" }, undefined],
       [{ matchedTokenId: 7 }, 7],
-      [{ matchedTokenId: END_OF_TEXT }, undefined],
+      [{ matchedTokenId: END_OF_TEXT }, END_OF_TEXT],
+      [{ matchedTokenId: IM_END }, undefined],
+      [{ matchedTokenId: 8 }, undefined],
     ] as const) {
       const run = start({ stop: ["END"], stopTokenIds: new Set([7]) });
       run.call

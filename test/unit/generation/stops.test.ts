@@ -7,10 +7,10 @@ interface Outcome {
   readonly matched: string | undefined;
 }
 
-/** The slow and plain way: look at every prefix of the whole text in turn; the longest stop that ends it ends the text. */
+/** The slow and plain way: look at every prefix of the whole text in turn; the first stop named that ends it ends the text. */
 function reference(text: string, stops: readonly string[], includeStop: boolean): Outcome {
   for (let end = 1; end <= text.length; end++) {
-    const found = stops.filter((stop) => text.slice(0, end).endsWith(stop)).sort((a, b) => b.length - a.length)[0];
+    const found = stops.find((stop) => text.slice(0, end).endsWith(stop));
     if (found !== undefined) return { text: text.slice(0, includeStop ? end : end - found.length), matched: found };
   }
   return { text, matched: undefined };
@@ -103,10 +103,19 @@ test("random texts, stops and splits over a small alphabet", () => {
   expect(matches).toBeLessThan(19_500);
 });
 
-test("of stops that end together the longest counts, of others the one that ends first", () => {
-  expect(run(["xaby"], ["b", "ab"], false)).toEqual({ text: "x", matched: "ab" });
+test("of stops that end together the first named counts, of others the one that ends first", () => {
+  expect(run(["xaby"], ["b", "ab"], false)).toEqual({ text: "xa", matched: "b" });
+  expect(run(["xaby"], ["ab", "b"], false)).toEqual({ text: "x", matched: "ab" });
   expect(run(["xabcy"], ["abc", "b"], false)).toEqual({ text: "xa", matched: "b" });
   expect(run(["xabcy"], ["abcy", "abc"], true)).toEqual({ text: "xabc", matched: "abc" });
+});
+
+test("a stop may begin in text that does not count, but not end there", () => {
+  const matcher = new StopMatcher(["oHe"], false);
+  let text = "";
+  for (let token = 1; token <= 5; token++) text += matcher.push("Hello", token > 3);
+  expect(text).toBe("HelloHelloHell");
+  expect(matcher.matched).toBe("oHe");
 });
 
 test("after a match nothing more comes out", () => {

@@ -18,6 +18,7 @@ export function modelEntry(more: Partial<ModelEntry> = {}): ModelEntry {
     aliases: ["demo"],
     tokenizer: demoHandle,
     template: demoTemplate,
+    quietEosTokenIds: [],
     eosTokenIds: [IM_END, END_OF_TEXT],
     contextLength: 4096,
     defaultSampling: {},
