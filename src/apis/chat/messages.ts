@@ -1,6 +1,6 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Conversation, Message, Role } from "../../generation/conversation.ts";
-import type { ChatMessage, ChatRequest } from "./schema.ts";
+import type { ChatMessage, ChatRequest, ContentPart } from "./schema.ts";
 
 const ROLES: Readonly<Record<string, Role>> = {
   system: "system",
@@ -15,20 +15,19 @@ function contentText(message: ChatMessage, at: string): string {
   const { content } = message;
   if (content === undefined || content === null) return "";
   if (typeof content === "string") return content;
-  let text = "";
-  content.forEach((part, i) => {
-    const param = `${at}.content[${i}]`;
-    if (part.type === "text") {
-      if (part.text === undefined)
-        throw new InvalidRequestError(`${param}.text is missing`, { param: `${param}.text` });
-      text += part.text;
-    } else if (part.type === "refusal" && message.role === "assistant") text += part.refusal ?? "";
-    else
-      throw new UnsupportedError(`${param}.type: content of type '${part.type.slice(0, 40)}' is not supported`, {
-        param: `${param}.type`,
-      });
+  // Templates that take text only get the parts on lines of their own, as from vLLM.
+  return content.map((part, i) => partText(part, message.role, `${at}.content[${i}]`)).join("\n");
+}
+
+function partText(part: ContentPart, role: string, at: string): string {
+  if (part.type === "text") {
+    if (part.text === undefined) throw new InvalidRequestError(`${at}.text is missing`, { param: `${at}.text` });
+    return part.text;
+  }
+  if (part.type === "refusal" && role === "assistant") return part.refusal ?? "";
+  throw new UnsupportedError(`${at}.type: content of type '${part.type.slice(0, 40)}' is not supported`, {
+    param: `${at}.type`,
   });
-  return text;
 }
 
 function toMessage(message: ChatMessage, i: number): Message {

@@ -101,6 +101,7 @@ export const chatRequest = t.Object(
 );
 
 export type ChatRequest = Static<typeof chatRequest>;
+export type ContentPart = Static<typeof contentPart>;
 export type ChatMessage = Static<typeof message>;
 
 const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);

@@ -49,7 +49,7 @@ describe("messages", () => {
           { type: "text", text: "b" },
         ],
       },
-      { role: "user", content: "ab" },
+      { role: "user", content: "a\nb" },
     ],
     [
       { role: "assistant", content: null },
@@ -64,7 +64,7 @@ describe("messages", () => {
           { type: "refusal", refusal: "no" },
         ],
       },
-      { role: "assistant", content: "ano" },
+      { role: "assistant", content: "a\nno" },
     ],
     [
       { role: "assistant", content: "a", reasoning_content: "r" },
@@ -172,13 +172,13 @@ describe("with Qwen 3's template", () => {
       {
         role: "user",
         content: [
-          { type: "text", text: "Hi " },
+          { type: "text", text: "Hi" },
           { type: "text", text: "there" },
         ],
       },
     ]);
     expect(text).toBe(
-      "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi there<|im_end|>\n<|im_start|>assistant\n",
+      "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi\nthere<|im_end|>\n<|im_start|>assistant\n",
     );
     expect(Array.from(tokenIds)).toEqual(Array.from(demoTokenizer.encode(text)));
     expect(tokenIds[0]).toBe(demoTokenizer.tokenId("<|im_start|>") as number);
