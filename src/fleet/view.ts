@@ -42,15 +42,17 @@ export class FleetView {
 
   /** Takes over a new state of the fleet. Connections and tokenizers of what stays are kept. */
   apply(snapshot: FleetSnapshot): void {
-    const kept = new Map([...this.models.values()].map((model) => [model.entry.tokenizer, model]));
+    const before = new Map([...this.models.values()].map((model) => [model.entry.id, model]));
     this.snapshot = snapshot;
     this.models = new Map();
     for (const entry of snapshot.models) {
-      const old = kept.get(entry.tokenizer);
+      // A snapshot that comes from another thread is a copy: only the load tells whether it is the same model.
+      const old = before.get(entry.id);
+      const kept = old?.entry.created === entry.created ? old : undefined;
       const model: Model = {
         entry,
-        tokenizer: old?.tokenizer ?? openTokenizer(entry.tokenizer),
-        template: entry.template && compileModelTemplate(entry.template),
+        tokenizer: kept?.tokenizer ?? openTokenizer(entry.tokenizer),
+        template: kept === undefined ? entry.template && compileModelTemplate(entry.template) : kept.template,
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
       };

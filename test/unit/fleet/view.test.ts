@@ -1,0 +1,173 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { ModelNotFoundError, NoWorkersError } from "../../../src/errors.ts";
+import type { FleetSnapshot, WorkerEntry } from "../../../src/fleet/snapshot.ts";
+import { FleetView } from "../../../src/fleet/view.ts";
+import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { IM_END } from "../generation/demo-tokenizer.ts";
+import { ScriptedEngine } from "../generation/scripted-engine.ts";
+import { modelEntry } from "../server/gateway.ts";
+
+let board: FleetBoard;
+let view: FleetView;
+let made: Map<string, ScriptedEngine[]>;
+
+beforeEach(() => {
+  board = FleetBoard.create(2);
+  made = new Map();
+  view = new FleetView(board, 1, ({ url }) => {
+    const engine = new ScriptedEngine();
+    made.set(url, [...(made.get(url) ?? []), engine]);
+    return engine;
+  });
+});
+
+function worker(id: string, model: string, state: number = WorkerState.ready): WorkerEntry {
+  const slot = board.claim();
+  board.setState(slot, state as 2);
+  return { id, slot, url: `grpc://${id}`, dialect: "scripted", model };
+}
+
+const a = modelEntry({ id: "org/a", aliases: ["a", "default"] });
+const b = modelEntry({ id: "b", aliases: [] });
+const fleet = (workers: WorkerEntry[], models = [a, b]): FleetSnapshot => ({ workers, models });
+
+describe("models", () => {
+  test("are found by id and alias, with their tokenizer and template", () => {
+    view.apply(fleet([]));
+    for (const name of ["org/a", "a", "default"]) {
+      const model = view.model(name);
+      expect(model.entry).toBe(a);
+      expect(model.tokenizer.vocabSize).toBeGreaterThan(150_000);
+      expect(model.eosTokenIds.has(IM_END)).toBe(true);
+      expect(
+        model.template?.render({ messages: [{ role: "user", content: "x" }], addGenerationPrompt: true }),
+      ).toContain("x");
+    }
+    expect(view.list()).toEqual([a, b]);
+  });
+
+  test("unknown names are refused, also those that every object has", () => {
+    view.apply(fleet([]));
+    for (const name of ["", "A", "org", "toString", "__proto__"])
+      expect(() => view.model(name)).toThrow(ModelNotFoundError);
+  });
+
+  test("a model without a template has none", () => {
+    view.apply(fleet([], [modelEntry({ id: "base", template: undefined })]));
+    expect(view.model("base").template).toBeUndefined();
+  });
+});
+
+describe("leases", () => {
+  test("book at the worker of this thread and are given back once", () => {
+    const one = worker("one", "b");
+    view.apply(fleet([one]));
+    const first = view.lease(view.model("b"));
+    const second = view.lease(view.model("b"));
+    expect(first.worker).toBe(one);
+    expect(first.engine).toBe(second.engine);
+    expect(board.running(one.slot)).toBe(2);
+    first.release();
+    first.release();
+    first.release();
+    expect(board.running(one.slot)).toBe(1);
+    second.release();
+    expect(board.running(one.slot)).toBe(0);
+  });
+
+  test("go to the least loaded ready worker of the model, counting other threads' requests", () => {
+    const [one, two, other] = [worker("one", "org/a"), worker("two", "org/a"), worker("other", "b")];
+    view.apply(fleet([one, two, other]));
+    for (let i = 0; i < 3; i++) board.book(one.slot, 0);
+    const ids = Array.from({ length: 3 }, () => view.lease(view.model("a")).worker.id);
+    expect(ids).toEqual(["two", "two", "two"]);
+    board.book(two.slot, 0);
+    expect(view.lease(view.model("default")).worker.id).toBe("one");
+  });
+
+  test("an idle fleet is used evenly", () => {
+    const workers = ["one", "two", "three"].map((id) => worker(id, "b"));
+    view.apply(fleet(workers));
+    const counts = new Map<string, number>();
+    for (let i = 0; i < 30; i++) {
+      const lease = view.lease(view.model("b"));
+      counts.set(lease.worker.id, (counts.get(lease.worker.id) ?? 0) + 1);
+      lease.release();
+    }
+    expect([...counts.values()]).toEqual([10, 10, 10]);
+  });
+
+  test("need a worker that is ready", () => {
+    const states = [WorkerState.starting, WorkerState.unhealthy, WorkerState.draining, WorkerState.absent];
+    const ready = worker("x", "org/a");
+    const workers = states.map((state, i) => worker(`w${i}`, "b", state));
+    view.apply(fleet([...workers, ready]));
+    expect(() => view.lease(view.model("b"))).toThrow(NoWorkersError);
+    expect([view.readyWorkers(), view.workerCount]).toEqual([1, 5]);
+    board.setState(workers[1]?.slot ?? -1, WorkerState.ready);
+    expect(view.lease(view.model("b")).worker.id).toBe("w1");
+  });
+});
+
+describe("a new state of the fleet", () => {
+  // other threads get a copy of every state, never the same objects
+  test.each([
+    ["the same objects", (state: FleetSnapshot) => state],
+    ["a copy", (state: FleetSnapshot) => structuredClone(state)],
+  ])("keeps tokenizers, templates and connections of what stays: %s", (_, sent) => {
+    const [one, two] = [worker("one", "org/a"), worker("two", "org/a")];
+    view.apply(sent(fleet([one])));
+    const model = view.model("a");
+    const lease = view.lease(model);
+    view.apply(sent(fleet([one, two], [{ ...a, aliases: ["renamed"] }, b])));
+    const again = view.model("renamed");
+    expect(again.tokenizer).toBe(model.tokenizer);
+    expect(again.template).toBe(model.template as NonNullable<typeof model.template>);
+    expect(() => view.model("default")).toThrow(ModelNotFoundError);
+    expect(made.get("grpc://one")?.length).toBe(1);
+    expect(made.get("grpc://one")?.[0]?.closed).toBe(0);
+    lease.release();
+    expect(board.running(one.slot)).toBe(0);
+  });
+
+  test("opens a model anew that was loaded anew", () => {
+    view.apply(fleet([]));
+    const old = view.model("a");
+    const template = { source: "new", specials: {} };
+    view.apply(fleet([], [{ ...a, created: a.created + 1, template, eosTokenIds: [7] }]));
+    const model = view.model("a");
+    expect(model.tokenizer).not.toBe(old.tokenizer);
+    expect(model.template?.render({ messages: [], addGenerationPrompt: true })).toBe("new");
+    expect([...model.eosTokenIds]).toEqual([7]);
+  });
+
+  test("closes the connections of what left, once", () => {
+    const [one, two] = [worker("one", "b"), worker("two", "b")];
+    view.apply(fleet([one, two]));
+    const leases = [view.lease(view.model("b")), view.lease(view.model("b"))];
+    view.apply(fleet([two]));
+    view.apply(fleet([two]));
+    expect(made.get("grpc://one")?.[0]?.closed).toBe(1);
+    expect(made.get("grpc://two")?.[0]?.closed).toBe(0);
+    for (const lease of leases) lease.release(); // a lease of a worker that left may still be given back
+    expect([board.running(one.slot), board.running(two.slot)]).toEqual([0, 0]);
+    view.close();
+    view.close();
+    expect([made.get("grpc://one")?.[0]?.closed, made.get("grpc://two")?.[0]?.closed]).toEqual([1, 1]);
+  });
+
+  test("a worker that comes back gets a new connection", () => {
+    const one = worker("one", "b");
+    view.apply(fleet([one]));
+    view.lease(view.model("b")).release();
+    view.apply(fleet([]));
+    view.apply(fleet([one]));
+    view.lease(view.model("b")).release();
+    expect(made.get("grpc://one")?.map(({ closed }) => closed)).toEqual([1, 0]);
+  });
+
+  test("connections are made with the first lease only", () => {
+    view.apply(fleet([worker("one", "b")]));
+    expect(made.size).toBe(0);
+  });
+});
