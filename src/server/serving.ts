@@ -4,6 +4,7 @@ import type { FleetSnapshot } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
+import { collectAfterLoading, startHeapCare } from "../threads/heap-care.ts";
 import { createApp } from "./app.ts";
 import { RequestScopes } from "./request-scope.ts";
 
@@ -13,8 +14,8 @@ export interface ServingOptions {
   /** This thread's column on the board. */
   readonly thread: number;
   readonly port: number;
-  /** Several threads listen on one port. */
-  readonly reusePort: boolean;
+  /** Serving threads of the process; several listen on one port. */
+  readonly threads: number;
 }
 
 /** One serving thread's whole work: the app on a port, its view of the fleet, its engine connections. */
@@ -33,7 +34,8 @@ const IDLE_SECS = 60;
 /** How long the error events of a shutdown may take to reach their clients. */
 const LAST_WORDS_MS = 1000;
 
-export function startServing({ config, board, thread, port, reusePort }: ServingOptions): Serving {
+export function startServing({ config, board, thread, threads, port }: ServingOptions): Serving {
+  const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
   const fleet = new FleetView(FleetBoard.open(board), thread, (worker) =>
     createEngine(worker.dialect, worker.url, {
@@ -57,11 +59,15 @@ export function startServing({ config, board, thread, port, reusePort }: Serving
     error: () => new Response(null, { status: 500 }),
   });
   app.server = server;
+  const stopHeapCare = startHeapCare(threads);
 
   return {
     hostname: server.hostname ?? config.host,
     port: server.port ?? port,
-    apply: (snapshot) => fleet.apply(snapshot),
+    apply(snapshot) {
+      fleet.apply(snapshot);
+      collectAfterLoading();
+    },
     async drain(graceMs) {
       draining = true;
       const stopped = server.stop();
@@ -79,6 +85,7 @@ export function startServing({ config, board, thread, port, reusePort }: Serving
       await Promise.race([stopped, Bun.sleep(200)]); // answers that are still on their way to slow readers
     },
     async stop() {
+      stopHeapCare();
       await server.stop(true);
       fleet.close();
     },

@@ -31,7 +31,7 @@ export async function startServingThreads(
 ): Promise<ServingThreads> {
   if (threads > 1) return startWorkers(config, threads, board, log, entry);
   try {
-    const serving = startServing({ config, board: board.memory, thread: 0, port: config.port, reusePort: false });
+    const serving = startServing({ config, board: board.memory, thread: 0, threads: 1, port: config.port });
     return {
       hostname: serving.hostname,
       port: serving.port,
@@ -122,7 +122,7 @@ async function startWorkers(
       const port = bound?.port ?? config.port;
       tell(worker, {
         type: "start",
-        options: { config, board: board.memory, thread: index, port, reusePort: true },
+        options: { config, board: board.memory, thread: index, threads: count, port },
         fleet,
       });
     });
