@@ -1,0 +1,154 @@
+/** Imports run downwards: this table is the order of the parts. A new arrow in it is a decision, not a formality. */
+import { describe, expect, test } from "bun:test";
+import { sources } from "./sources.ts";
+
+/**
+ * Parts that are not a whole folder. The fleet board is a leaf that the fleet and all threads share; what a request carries is
+ * known to the client APIs, while the routes of the server know the APIs.
+ */
+const PARTS: Readonly<Record<string, string>> = {
+  "threads/fleet-board.ts": "boards",
+  "threads/heap-care.ts": "heap-care",
+  "server/context.ts": "request",
+  "server/event-stream.ts": "request",
+  "server/request-scope.ts": "request",
+};
+
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  "errors.ts": [],
+  config: [],
+  telemetry: [],
+  boards: [],
+  "heap-care": [],
+  "program.ts": [],
+  tokenizer: ["errors.ts"],
+  template: ["errors.ts"],
+  parsers: ["errors.ts"],
+  media: ["errors.ts"],
+  routing: ["errors.ts", "boards"],
+  engines: ["errors.ts"],
+  generation: ["errors.ts", "tokenizer", "template", "parsers", "media", "routing", "engines"],
+  fleet: ["errors.ts", "config", "telemetry", "boards", "tokenizer", "template", "routing", "engines"],
+  request: ["errors.ts", "config", "telemetry", "fleet"],
+  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request"],
+  server: ["errors.ts", "config", "telemetry", "boards", "engines", "fleet", "request", "apis", "heap-care"],
+  threads: ["program.ts", "config", "telemetry", "boards", "fleet", "server"],
+  simulator: ["config", "tokenizer", "engines"],
+  cli: ["program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "threads", "simulator"],
+  "main.ts": ["cli"],
+};
+
+/** Where a package that stands for a decision may be used. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  elysia: ["server"],
+  "@elysiajs/swagger": ["server"],
+  "swagger-ui-dist": ["server"],
+  "@grpc/grpc-js": ["engines"],
+  "node:http2": ["engines"],
+  "@huggingface/jinja": ["template"],
+  "@huggingface/tokenizers": ["tokenizer"],
+};
+
+const partOf = (path: string): string => PARTS[path] ?? path.split("/")[0] ?? path;
+/** Protocol files and package.json lie outside src/ and are data. */
+const isData = (path: string): boolean => path.startsWith("..");
+
+describe("imports", () => {
+  test("the scan finds what there is", () => {
+    const byPath = new Map(sources.map((file) => [file.path, file]));
+    expect(byPath.size).toBeGreaterThan(100);
+    expect(byPath.get("server/app.ts")?.imports).toContain("apis/chat/handle.ts");
+    expect(byPath.get("server/app.ts")?.packages).toContain("elysia");
+    expect(byPath.get("server/context.ts")?.imports).toContain("fleet/view.ts");
+    expect(byPath.get("server/context.ts")?.runtimeImports).toEqual([]);
+    expect(byPath.get("server/app.ts")?.runtimeImports).toContain("apis/chat/handle.ts");
+  });
+
+  test("every import is of a file that exists", () => {
+    const paths = new Set(sources.map(({ path }) => path));
+    const missing = sources.flatMap(({ path, imports }) =>
+      imports.filter((to) => to.endsWith(".ts") && !isData(to) && !paths.has(to)).map((to) => `${path} -> ${to}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test("run downwards", () => {
+    const wrong: string[] = [];
+    for (const { path, imports } of sources) {
+      const part = partOf(path);
+      const allowed = MAY_IMPORT[part];
+      if (allowed === undefined) wrong.push(`${path}: the part ${part} is not in the table`);
+      for (const to of imports) {
+        if (isData(to) || partOf(to) === part) continue;
+        if (allowed !== undefined && !allowed.includes(partOf(to))) wrong.push(`${path} -> ${to}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("the table itself has no cycle", () => {
+    const below = (part: string, seen: readonly string[]): void => {
+      if (seen.includes(part)) throw new Error([...seen, part].join(" -> "));
+      for (const next of MAY_IMPORT[part] ?? []) below(next, [...seen, part]);
+    };
+    for (const part of Object.keys(MAY_IMPORT)) below(part, []);
+  });
+
+  // Between parts the table leaves no room for cycles of types either; inside a part, two files may describe one thing.
+  test("no file needs itself to load, by whatever way round", () => {
+    const edges = new Map(sources.map(({ path, runtimeImports }) => [path, runtimeImports]));
+    const state = new Map<string, "open" | "done">();
+    const cycles: string[] = [];
+    const visit = (path: string, way: readonly string[]): void => {
+      if (state.get(path) === "done") return;
+      if (state.get(path) === "open") {
+        cycles.push([...way.slice(way.indexOf(path)), path].join(" -> "));
+        return;
+      }
+      state.set(path, "open");
+      for (const to of edges.get(path) ?? []) visit(to, [...way, path]);
+      state.set(path, "done");
+    };
+    for (const path of edges.keys()) visit(path, []);
+    expect(cycles).toEqual([]);
+  });
+
+  test("packages stay where they were let in", () => {
+    const wrong = sources.flatMap(({ path, packages }) =>
+      packages
+        .filter((name) => PACKAGES[name] !== undefined && !PACKAGES[name].includes(partOf(path)))
+        .map((name) => `${path} -> ${name}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("leaves do no network I/O", () => {
+    const leaves = ["tokenizer", "template", "parsers", "routing", "generation", "config", "boards"];
+    const network = /\bfetch\(|Bun\.(?:serve|connect|listen|udpSocket)\b|"node:(?:net|http2?|https|tls|dgram|dns)"/;
+    const wrong = sources.filter(({ path, text }) => leaves.includes(partOf(path)) && network.test(text));
+    expect(wrong.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe("files", () => {
+  test("have less than 400 lines", () => {
+    expect(sources.filter(({ lines }) => lines >= 400).map(({ path, lines }) => `${path}: ${lines}`)).toEqual([]);
+  });
+
+  test("have no default exports", () => {
+    const wrong = sources.filter(
+      ({ path, text }) =>
+        !path.endsWith(".d.ts") && /^\s*export\s+default\b|^export\s*\{[^}]*\bas default\b/m.test(text),
+    );
+    expect(wrong.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("hold no explicit any", () => {
+    const wrong = sources.filter(({ text }) =>
+      /(?::|<|\bas|\|) any\b|\bany\[\]/.test(
+        text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "").replaceAll(/"[^"\n]*"|`[^`]*`/g, ""),
+      ),
+    );
+    expect(wrong.map(({ path }) => path)).toEqual([]);
+  });
+});
