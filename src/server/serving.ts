@@ -53,8 +53,8 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
     reusePort,
     development: false,
     idleTimeout: IDLE_SECS,
-    // Bun answers a larger body with an empty 413; ours has a body, so Bun's limit only has to be out of the way.
-    maxRequestBodySize: Math.max(config.maxPayloadSize + 1, 1 << 20),
+    // Bun would answer a larger body with an empty 413; the limit is ours to keep, with an error that clients can read.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: app.fetch,
     error: () => new Response(null, { status: 500 }),
   });
