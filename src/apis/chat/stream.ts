@@ -26,6 +26,10 @@ export class ChatStream implements GenerationSink {
   private readonly begun: boolean[] = [];
   private readonly tokens: number[] = [];
   private readonly plainTail: string;
+  /** Most chunks hold text only. Per choice: what comes before it, as one string, so that a chunk costs two joins. */
+  private readonly textHeads: string[] = [];
+  private readonly textTail: string;
+  private readonly textOnly: boolean;
 
   /** @param onFirst the first event is there (text, or the error that came instead of it) */
   constructor(
@@ -36,6 +40,8 @@ export class ChatStream implements GenerationSink {
     const { id, created, model } = answer;
     this.head = `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[`;
     this.plainTail = answer.includeUsage ? `],"usage":null}\n\n` : "]}\n\n";
+    this.textTail = `},"logprobs":null,"finish_reason":null}${this.plainTail}`;
+    this.textOnly = !answer.logprobs && !answer.continuousUsage && answer.promptTokenIds === undefined;
   }
 
   emit(event: GenerationEvent): void {
@@ -69,6 +75,10 @@ export class ChatStream implements GenerationSink {
 
   private text(event: GenerationEvent & { type: "text" }): void {
     this.begin(event.index);
+    if (this.textOnly) {
+      if (event.text !== "") this.out.write(this.textHeads[event.index]! + JSON.stringify(event.text) + this.textTail);
+      return;
+    }
     const { answer } = this;
     if (answer.continuousUsage)
       this.tokens[event.index] = (this.tokens[event.index] ?? 0) + (event.tokenIds?.length ?? 0);
@@ -88,6 +98,7 @@ export class ChatStream implements GenerationSink {
     if (this.begun[index] === true) return;
     this.first();
     this.begun[index] = true;
+    this.textHeads[index] = `${this.head}{"index":${index},"delta":{"content":`;
     const ids =
       index === 0 && this.answer.promptTokenIds
         ? `],"prompt_token_ids":[${Array.from(this.answer.promptTokenIds).join(",")}`
