@@ -38,11 +38,13 @@ export function startFleetControl(
 
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      closing.signal.addEventListener("abort", () => {
+      const over = () => {
         clearTimeout(timer);
+        closing.signal.removeEventListener("abort", over);
         resolve();
-      });
+      };
+      const timer = setTimeout(over, ms);
+      closing.signal.addEventListener("abort", over);
     });
 
   async function bringUp(url: string, slot: number): Promise<{ engine: Engine; entry: WorkerEntry }> {

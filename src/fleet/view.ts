@@ -45,6 +45,7 @@ export class FleetView {
     const before = new Map([...this.models.values()].map((model) => [model.entry.id, model]));
     this.snapshot = snapshot;
     this.models = new Map();
+    const opened: Model[] = [];
     for (const entry of snapshot.models) {
       // A snapshot that comes from another thread is a copy: only the load tells whether it is the same model.
       const old = before.get(entry.id);
@@ -56,8 +57,11 @@ export class FleetView {
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
       };
-      for (const name of [entry.id, ...entry.aliases]) this.models.set(name, model);
+      opened.push(model);
     }
+    // An alias never hides a model of that very name.
+    for (const model of opened) for (const alias of model.entry.aliases) this.models.set(alias, model);
+    for (const model of opened) this.models.set(model.entry.id, model);
     const urls = new Set(snapshot.workers.map((worker) => worker.url));
     for (const [url, engine] of this.engines) {
       if (urls.has(url)) continue;

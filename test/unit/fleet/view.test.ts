@@ -52,6 +52,18 @@ describe("models", () => {
       expect(() => view.model(name)).toThrow(ModelNotFoundError);
   });
 
+  test("an alias never hides a model of that very name", () => {
+    const claims = modelEntry({ id: "c", aliases: ["b"] });
+    for (const models of [
+      [claims, b],
+      [b, claims],
+    ]) {
+      view.apply(fleet([], models));
+      expect(view.model("b").entry.id).toBe("b");
+      expect(view.model("c").entry.id).toBe("c");
+    }
+  });
+
   test("a model without a template has none", () => {
     view.apply(fleet([], [modelEntry({ id: "base", template: undefined })]));
     expect(view.model("base").template).toBeUndefined();

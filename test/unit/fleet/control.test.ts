@@ -1,0 +1,119 @@
+/** Bringing workers up and watching them, against a real gRPC server whose answers the test gives. */
+import { afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { resolveOptions } from "../../../src/config/resolve.ts";
+import { serveOptions } from "../../../src/config/serve-options.ts";
+import { type FleetControl, startFleetControl } from "../../../src/fleet/control.ts";
+import type { FleetSnapshot } from "../../../src/fleet/snapshot.ts";
+import { createLogger } from "../../../src/telemetry/log.ts";
+import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
+import { startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "collie-control-"));
+for (const [name, bytes] of await demoModelFiles()) writeFileSync(join(folder, name), bytes);
+
+let control: FleetControl | undefined;
+let engine: VllmServer | undefined;
+afterEach(() => {
+  control?.close();
+  engine?.close();
+});
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+  for (const start = Date.now(); !condition(); await Bun.sleep(5))
+    if (Date.now() - start > 8000) throw new Error(`not in time: ${what}`);
+}
+
+async function start(args: string[], publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {}) {
+  const state = { healthy: true, checks: 0 };
+  engine = await startVllmServer({
+    HealthCheck(call) {
+      state.checks++;
+      call.send({ healthy: state.healthy, message: "told by the engine" });
+      call.end();
+    },
+    GetModelInfo(call) {
+      call.send({ served_model_name: "served", max_context_length: 512, is_generation: true });
+      call.end();
+    },
+  });
+  const url = `grpc://127.0.0.1:${engine.port}`;
+  const { values: config } = resolveOptions(serveOptions, {
+    args: ["--worker-urls", url, "--model-path", folder, ...args],
+    env: {},
+  });
+  const board = FleetBoard.create(1);
+  const lines: string[] = [];
+  const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
+  return {
+    state,
+    board,
+    url,
+    lines,
+    start: () => {
+      control = startFleetControl(config, board, log, undefined, publish);
+      return control;
+    },
+  };
+}
+
+test("a worker counts only when every thread knows it", async () => {
+  const known = Promise.withResolvers<void>();
+  const published: FleetSnapshot[] = [];
+  const world = await start([], (snapshot) => {
+    published.push(snapshot);
+    return known.promise;
+  });
+  const { ready } = world.start();
+  await until(() => published.length === 1, "the new fleet");
+  expect(world.board.state(0)).toBe(WorkerState.starting);
+  known.resolve();
+  expect(await ready).toMatchObject({ url: world.url, slot: 0, dialect: "vllm", model: "served" });
+  expect(world.board.state(0)).toBe(WorkerState.ready);
+  expect(published[0]?.models.map(({ id, contextLength }) => [id, contextLength])).toEqual([["served", 512]]);
+});
+
+test("an unhealthy worker is taken out after the threshold and comes back after its own", async () => {
+  const world = await start([
+    "--health-check-interval-secs",
+    "1",
+    "--health-failure-threshold",
+    "2",
+    "--health-success-threshold",
+    "1",
+  ]);
+  await world.start().ready;
+  world.state.healthy = false;
+  await until(() => world.board.state(0) === WorkerState.unhealthy, "taken out");
+  expect(world.lines.join("")).toContain("told by the engine");
+  world.state.healthy = true;
+  await until(() => world.board.state(0) === WorkerState.ready, "back");
+});
+
+test("a worker that is not healthy yet is tried again until it is", async () => {
+  const world = await start([]);
+  world.state.healthy = false;
+  const { ready } = world.start();
+  await until(() => world.state.checks > 3, "more tries");
+  expect(world.board.state(0)).toBe(WorkerState.starting);
+  world.state.healthy = true;
+  await ready;
+  expect(world.board.state(0)).toBe(WorkerState.ready);
+  expect(world.lines.filter((line) => line.includes("not ready yet")).length).toBe(1); // said once, not at each try
+});
+
+test("closing ends the tries", async () => {
+  const world = await start([]);
+  world.state.healthy = false;
+  world.start();
+  await until(() => world.state.checks > 1, "a try");
+  control?.close();
+  await Bun.sleep(50);
+  const { checks } = world.state;
+  await Bun.sleep(600);
+  expect(world.state.checks).toBe(checks);
+});

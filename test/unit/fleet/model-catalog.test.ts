@@ -1,0 +1,105 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { resolveOptions } from "../../../src/config/resolve.ts";
+import { serveOptions } from "../../../src/config/serve-options.ts";
+import type { ModelInfo } from "../../../src/engines/engine.ts";
+import { ModelCatalog } from "../../../src/fleet/model-catalog.ts";
+import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
+import { END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
+import { ScriptedEngine } from "../generation/scripted-engine.ts";
+
+const files = await demoModelFiles();
+const config = (...args: string[]) => resolveOptions(serveOptions, { args, env: {} }).values;
+
+/** An engine that hands out the demo model's files, and counts how often. */
+class Bundled extends ScriptedEngine {
+  asked = 0;
+  failures = 0;
+  override async tokenizerBundle(): Promise<never> {
+    this.asked++;
+    await Bun.sleep(5);
+    if (this.failures-- > 0) throw new Error("not yet");
+    return files as never;
+  }
+}
+
+const info = (more: Partial<ModelInfo> = {}): ModelInfo => ({
+  modelPath: "/models/qwen",
+  servedModelName: "served",
+  tokenizerPath: "",
+  modelType: "qwen3",
+  architectures: [],
+  isGeneration: true,
+  supportsVision: false,
+  contextLength: 0,
+  vocabSize: 151936,
+  eosTokenIds: [],
+  defaultSampling: {},
+  ...more,
+});
+
+test("one load a model, however many workers come at once", async () => {
+  const catalog = new ModelCatalog(config("--model-alias", "short=served"), undefined);
+  const engines = [new Bundled(), new Bundled(), new Bundled()];
+  const ids = await Promise.all(engines.map((engine) => catalog.add(info(), engine)));
+  expect(ids).toEqual(["served", "served", "served"]);
+  expect(engines.map(({ asked }) => asked)).toEqual([1, 0, 0]);
+  expect(catalog.entries().map(({ id, aliases }) => [id, aliases])).toEqual([["served", ["short"]]]);
+});
+
+test("a load that failed is tried again by the next worker", async () => {
+  const catalog = new ModelCatalog(config(), undefined);
+  const engine = new Bundled();
+  engine.failures = 1;
+  const both = await Promise.allSettled([catalog.add(info(), engine), catalog.add(info(), engine)]);
+  expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(catalog.entries()).toEqual([]);
+  expect(await catalog.add(info(), engine)).toBe("served");
+  expect(engine.asked).toBe(2);
+});
+
+test("what the engine says of itself comes before what its files say", async () => {
+  const catalog = new ModelCatalog(config(), undefined);
+  await catalog.add(info(), new Bundled());
+  await catalog.add(
+    info({ servedModelName: "told", contextLength: 512, eosTokenIds: [IM_END], defaultSampling: { top_k: 3 } }),
+    new Bundled(),
+  );
+  const [byFiles, told] = catalog.entries();
+  expect(byFiles).toMatchObject({
+    contextLength: 40960,
+    defaultSampling: { temperature: 0.6, top_k: 20, top_p: 0.95 },
+  });
+  expect([...(byFiles?.eosTokenIds ?? [])].sort()).toEqual([END_OF_TEXT, IM_END]);
+  expect(byFiles?.quietEosTokenIds).toEqual(byFiles?.eosTokenIds as number[]);
+  expect(told).toMatchObject({ contextLength: 512, defaultSampling: { top_k: 3 }, quietEosTokenIds: [IM_END] });
+  expect([...(told?.eosTokenIds ?? [])].sort()).toEqual([END_OF_TEXT, IM_END]);
+});
+
+test("a model without a served name is called like its folder", async () => {
+  const catalog = new ModelCatalog(config(), undefined);
+  expect(await catalog.add(info({ servedModelName: "" }), new Bundled())).toBe("qwen");
+});
+
+test("files and template of the settings take the place of the engine's", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "collie-catalog-"));
+  try {
+    const model = join(folder, "model");
+    mkdirSync(model);
+    for (const [name, bytes] of files) writeFileSync(join(model, name), bytes);
+    const template = join(folder, "mine.jinja");
+    writeFileSync(template, "mine");
+    const engine = new Bundled();
+    const catalog = new ModelCatalog(config("--model-path", model, "--chat-template", template), undefined);
+    await catalog.add(info(), engine);
+    expect(engine.asked).toBe(0);
+    expect(catalog.entries()[0]?.template?.source).toBe("mine");
+
+    const missing = new ModelCatalog(config("--model-path", model, "--chat-template", join(folder, "none")), undefined);
+    await expect(missing.add(info(), engine)).rejects.toThrow("none");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
