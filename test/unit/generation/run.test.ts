@@ -6,6 +6,7 @@ import type { GenerationEvent } from "../../../src/generation/events.ts";
 import { runGeneration } from "../../../src/generation/run.ts";
 import { Recorder } from "./collect-events.ts";
 import { decodeAll, demoTokenizer, END_OF_TEXT, encode, IM_END } from "./demo-tokenizer.ts";
+import { random } from "./random.ts";
 import { type ScriptedCall, ScriptedEngine } from "./scripted-engine.ts";
 
 const PLAIN: OutputOptions = {
@@ -569,4 +570,41 @@ test("many generations on one signal leave no listener behind", async () => {
   for (let i = 0; i < 1000; i++)
     await runGeneration({ engine, tokenizer: demoTokenizer, request, output: PLAIN }, new Recorder(), signal).done;
   expect(live).toEqual({ added: 1000, removed: 1000 });
+});
+
+test("random stops and chunks: always the text before the first stop, and the tokens it took to see it", async () => {
+  const sample = `${TEXT} ${SPLIT}${SPLIT} and "again": ${TEXT}`;
+  const ids = encode(sample);
+  const letters = [...sample];
+  for (let seed = 1; seed <= 300; seed++) {
+    const { below, pick } = random(seed);
+    const stop = Array.from({ length: 1 + below(3) }, () => {
+      const from = below(letters.length);
+      return letters.slice(from, from + 1 + below(6)).join("") + pick(["", "", "?"]);
+    });
+    const ends = stop.map(
+      (one) => sample.indexOf(one) + (sample.includes(one) ? one.length : Number.POSITIVE_INFINITY),
+    );
+    const end = Math.min(...ends);
+    const matched = stop.find((_, i) => ends[i] === end && end !== Number.POSITIVE_INFINITY);
+    let tokens = 0;
+    const decoder = demoTokenizer.decoder({ skipSpecialTokens: true });
+    for (let seen = ""; tokens < ids.length && seen.length < end; tokens++) seen += decoder.push(ids[tokens]!);
+
+    const run = start({ stop });
+    for (let at = 0; at < ids.length && run.call.cancelled === 0; ) {
+      const size = 1 + below(7);
+      run.call.chunk(ids.slice(at, at + size)).idle();
+      at += size;
+    }
+    run.call.finish({ reason: "length", completionTokens: ids.length }).end();
+    await settled(run);
+    expect({ seed, stop, text: run.sink.text(), ...finishOf(run.sink), ...usageOf(run.sink) }).toMatchObject({
+      seed,
+      text: matched === undefined ? sample : sample.slice(0, end - matched.length),
+      reason: matched === undefined ? "length" : "stop",
+      matchedStop: matched as string,
+      completionTokens: tokens,
+    });
+  }
 });

@@ -140,3 +140,24 @@ test("a character is never halved by a stop that shares its first half with it",
   expect(matcher.push("😁")).toBe("");
   expect(matcher.push("?")).toBe("😁?");
 });
+
+test("random texts whose first pieces do not count: a stop counts by where it ends, and may begin there", () => {
+  for (let seed = 1; seed <= 10_000; seed++) {
+    const { below, pick } = random(seed);
+    const word = (length: number) => Array.from({ length }, () => pick(["a", "b"])).join("");
+    const stops = Array.from({ length: 1 + below(3) }, () => word(1 + below(4)));
+    const pieces = Array.from({ length: 1 + below(8) }, () => word(below(4)));
+    const silent = below(pieces.length + 1);
+    const free = pieces.slice(0, silent).join("").length;
+    const text = pieces.join("");
+    let expected: Outcome = { text, matched: undefined };
+    for (let end = free + 1; end <= text.length && expected.matched === undefined; end++) {
+      const matched = stops.find((stop) => text.slice(0, end).endsWith(stop));
+      if (matched !== undefined) expected = { text: text.slice(0, end - matched.length), matched };
+    }
+    const matcher = new StopMatcher(stops, false);
+    let given = pieces.map((piece, i) => matcher.push(piece, i >= silent)).join("");
+    given += matcher.end();
+    expect({ seed, text: given, matched: matcher.matched }).toEqual({ seed, ...expected });
+  }
+});
