@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ServeConfig } from "../config/serve-options.ts";
 import type { Engine, ModelInfo } from "../engines/engine.ts";
-import { findChatTemplate } from "../template/model-template.ts";
+import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
 import { loadTokenizer, openTokenizer } from "../tokenizer/load.ts";
 import { contextLength, defaultSampling, endOfSequenceIds, readModelFiles } from "../tokenizer/model-files.ts";
 import type { ModelEntry } from "./snapshot.ts";
@@ -63,6 +63,8 @@ export class ModelCatalog {
       files,
       chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8"),
     );
+    // Here a template that does not compile keeps its own model away; on the serving threads it would stop all of them.
+    if (template !== undefined) compileModelTemplate(template);
     const eosTokenIds = [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])];
     return {
       id,

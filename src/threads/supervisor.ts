@@ -95,8 +95,10 @@ async function startWorkers(
     return new Promise((resolve, reject) => {
       worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => {
         if (data.type === "listening") resolve(data);
-        else if (data.type === "failed") reject(new ListenError(data.message));
-        else if (data.type === "applied") {
+        else if (data.type === "failed") {
+          reject(new ListenError(data.message));
+          worker.terminate(); // once it has served, it is started again
+        } else if (data.type === "applied") {
           thread.version = data.version;
           for (const check of thread.waiting) check();
         } else drained[index]?.();

@@ -103,3 +103,13 @@ test("files and template of the settings take the place of the engine's", async 
     rmSync(folder, { recursive: true });
   }
 });
+
+test("a template that does not compile keeps its own model away", async () => {
+  const catalog = new ModelCatalog(config(), undefined);
+  const broken = new Map(files).set("chat_template.jinja", new TextEncoder().encode("{% if %}"));
+  const engine = new Bundled();
+  engine.tokenizerBundle = () => Promise.resolve(broken as never);
+  await expect(catalog.add(info(), engine)).rejects.toThrow("the chat template does not compile");
+  expect(await catalog.add(info({ servedModelName: "other" }), new Bundled())).toBe("other");
+  expect(catalog.entries().map(({ id }) => id)).toEqual(["other"]);
+});

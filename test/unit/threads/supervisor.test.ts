@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { resolveOptions } from "../../../src/config/resolve.ts";
+import { serveOptions } from "../../../src/config/serve-options.ts";
+import type { FleetSnapshot } from "../../../src/fleet/snapshot.ts";
+import { createLogger } from "../../../src/telemetry/log.ts";
+import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { ListenError, type ServingThreads, startServingThreads } from "../../../src/threads/supervisor.ts";
+import { MODEL, modelEntry } from "../server/gateway.ts";
+
+const MORTAL = new URL("./mortal-thread.ts", import.meta.url);
+
+let threads: ServingThreads | undefined;
+afterEach(async () => {
+  await threads?.shutdown(0);
+  threads = undefined;
+});
+
+async function start(count: number, port = 0) {
+  const { values: config } = resolveOptions(serveOptions, {
+    args: ["--host", "127.0.0.1", "--port", String(port), "--log-level", "error"],
+    env: {},
+  });
+  const board = FleetBoard.create(count);
+  const slot = board.claim();
+  board.setState(slot, WorkerState.ready);
+  const lines: string[] = [];
+  const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
+  threads = await startServingThreads(config, count, board, log, MORTAL);
+  const url = `http://127.0.0.1:${threads.port}`;
+  return { threads, url, board, slot, lines };
+}
+
+const fleet: FleetSnapshot = {
+  workers: [{ id: "w", slot: 0, url: "grpc://127.0.0.1:1", dialect: "vllm", model: MODEL }],
+  models: [modelEntry()],
+};
+
+/** What each of many new connections gets; the kernel spreads them over the threads. */
+const ask = (url: string, path: string) =>
+  Promise.all(
+    Array.from({ length: 40 }, async () => {
+      const response = await fetch(url + path, { keepalive: false, headers: { connection: "close" } });
+      return [response.status, await response.text()] as const;
+    }),
+  );
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+  for (const began = Date.now(); !condition(); await Bun.sleep(10))
+    if (Date.now() - began > 8000) throw new Error(`not in time: ${what}`);
+}
+
+describe.each([1, 2])("with %d threads", (count) => {
+  test("a new fleet is known everywhere once it counts", async () => {
+    const { threads, url } = await start(count);
+    for (const [, text] of await ask(url, "/v1/models")) expect(text).not.toContain(MODEL);
+    await threads.apply(fleet);
+    for (const [status, text] of await ask(url, "/v1/models")) {
+      expect(status).toBe(200);
+      expect(text).toContain(MODEL);
+    }
+  });
+
+  test("a port that is taken is refused at the start", async () => {
+    const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    await expect(start(count, taken.port)).rejects.toBeInstanceOf(ListenError);
+    taken.stop(true);
+  });
+
+  test("after a shutdown the port is free", async () => {
+    const { threads: running, url } = await start(count);
+    await running.shutdown(1000);
+    threads = undefined;
+    await expect(fetch(`${url}/health`)).rejects.toThrow();
+  });
+});
+
+test("a thread that dies gives back what it had booked, and comes back with the whole fleet", async () => {
+  const { threads, url, board, slot, lines } = await start(2);
+  await threads.apply(fleet);
+  board.book(slot, 0);
+  board.book(slot, 1);
+  board.book(slot, 1);
+  const orders = new BroadcastChannel("mortal-thread");
+  orders.postMessage(1);
+  await until(() => board.running(slot) === 1, "its bookings");
+  await until(() => lines.some((line) => line.includes("starting it again")), "the restart");
+  for (const [status] of await ask(url, "/health")) expect(status).toBe(200); // the other one goes on
+  await Bun.sleep(400);
+  for (const [, text] of await ask(url, "/v1/models")) expect(text).toContain(MODEL);
+  await threads.apply({ ...fleet, models: [modelEntry({ aliases: ["later"] })] });
+  for (const [, text] of await ask(url, "/v1/models")) expect(text).toContain("later");
+  orders.close();
+});
