@@ -1,4 +1,4 @@
-import { FrameReader, unpadded } from "./frame-reader.ts";
+import { FrameReader, paddingOf } from "../../http2/frame-reader.ts";
 import {
   ConnectionError,
   DEFAULT_MAX_FRAME,
@@ -7,12 +7,14 @@ import {
   Flag,
   FrameType,
   MAX_WINDOW,
-  OutBuffer,
-  readUint32,
+  PREFACE,
+  readIncrement,
+  readSettings,
   Setting,
-} from "./frames.ts";
-import { HeaderBlockReader, type RequestHeaders } from "./header-block.ts";
-import { HpackError } from "./hpack.ts";
+} from "../../http2/frames.ts";
+import { type HeaderBlock, HeaderBlockReader } from "../../http2/header-block.ts";
+import { HpackError } from "../../http2/hpack.ts";
+import { OutBuffer } from "../../http2/out-buffer.ts";
 import { ServerCall } from "./stream.ts";
 
 /** The socket under a connection. */
@@ -51,9 +53,10 @@ export class Connection {
   congested = false;
   closed = false;
   private readonly headerBlocks = new HeaderBlockReader();
-  private readonly reader = new FrameReader((type, flags, id, payload) => {
-    if (!this.closed) this.frame(type, flags, id, payload);
-  });
+  private readonly reader = new FrameReader((type, flags, id, bytes, start, end) => {
+    this.frame(type, flags, id, bytes, start, end);
+    return !this.closed;
+  }, PREFACE);
   private readonly waiting = new Set<ServerCall>();
   private going = false;
   private lastStream = 0;
@@ -64,11 +67,7 @@ export class Connection {
     private readonly transport: Transport,
     private readonly handler: ConnectionHandler,
   ) {
-    this.out.frame(6, FrameType.SETTINGS, 0, 0);
-    const at = this.out.take(2);
-    this.out.bytes[at] = 0;
-    this.out.bytes[at + 1] = Setting.INITIAL_WINDOW_SIZE;
-    this.out.uint32(RECEIVE_WINDOW);
+    this.out.settings([[Setting.INITIAL_WINDOW_SIZE, RECEIVE_WINDOW]]);
     this.windowUpdate(0, RECEIVE_WINDOW - DEFAULT_WINDOW);
     this.flushSoon();
   }
@@ -164,19 +163,19 @@ export class Connection {
     if (this.going && this.calls.size === 0) this.handler.onIdle(this);
   }
 
-  private frame(type: number, flags: number, id: number, payload: Uint8Array): void {
+  private frame(type: number, flags: number, id: number, bytes: Uint8Array, start: number, end: number): void {
     if (this.headerBlocks.open && type !== FrameType.CONTINUATION)
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "header block interrupted");
     switch (type) {
       case FrameType.DATA:
-        this.data(flags, id, payload);
+        this.data(flags, id, bytes, start, end);
         return;
       case FrameType.HEADERS:
       case FrameType.CONTINUATION: {
         const headers =
           type === FrameType.HEADERS
-            ? this.headerBlocks.begin(flags, id, payload)
-            : this.headerBlocks.continue(flags, id, payload);
+            ? this.headerBlocks.begin(flags, id, bytes, start, end)
+            : this.headerBlocks.continue(flags, id, bytes, start, end);
         if (headers) this.headers(headers);
         return;
       }
@@ -187,17 +186,17 @@ export class Connection {
         return;
       }
       case FrameType.SETTINGS:
-        this.settings(flags, payload);
+        this.settings(flags, bytes.subarray(start, end));
         return;
       case FrameType.PING:
-        if (payload.length !== 8) throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "PING length");
+        if (end - start !== 8) throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "PING length");
         if (flags & Flag.ACK) return;
         this.out.frame(8, FrameType.PING, Flag.ACK, 0);
-        this.out.append(payload);
+        this.out.append(bytes.subarray(start, end));
         this.flushSoon();
         return;
       case FrameType.WINDOW_UPDATE:
-        this.windowUpdated(id, payload);
+        this.windowUpdated(id, readIncrement(bytes.subarray(start, end)));
         return;
       case FrameType.PUSH_PROMISE:
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE from a client");
@@ -207,23 +206,22 @@ export class Connection {
     }
   }
 
-  private data(flags: number, id: number, payload: Uint8Array): void {
-    this.consumed += payload.length;
+  private data(flags: number, id: number, bytes: Uint8Array, start: number, end: number): void {
+    this.consumed += end - start;
     if (this.consumed >= RECEIVE_WINDOW / 4) {
       this.windowUpdate(0, this.consumed);
       this.consumed = 0;
     }
     const call = this.calls.get(id);
     if (!call) return;
-    let body = payload;
-    if (flags & Flag.PADDED) body = unpadded(payload);
-    if (payload.length > 0 && !(flags & Flag.END_STREAM)) this.windowUpdate(id, payload.length);
-    call.append(body);
+    if (end > start && !(flags & Flag.END_STREAM)) this.windowUpdate(id, end - start);
+    if (flags & Flag.PADDED) call.append(bytes.subarray(start + 1, end - paddingOf(bytes, start, end)));
+    else call.append(bytes.subarray(start, end));
     if (flags & Flag.END_STREAM) call.halfClosed = true;
     this.handler.onBody(call);
   }
 
-  private headers({ id, ended, headers }: RequestHeaders): void {
+  private headers({ id, ended, headers, tooLarge }: HeaderBlock): void {
     const known = this.calls.get(id);
     if (known) {
       // Trailers of a request: only its end matters.
@@ -237,6 +235,10 @@ export class Connection {
       this.rst(id, ErrorCode.REFUSED_STREAM);
       return;
     }
+    if (tooLarge) {
+      this.rst(id, ErrorCode.ENHANCE_YOUR_CALM);
+      return;
+    }
     const call = new ServerCall(this, id, headers);
     call.halfClosed = ended;
     this.calls.set(id, call);
@@ -246,25 +248,19 @@ export class Connection {
 
   private settings(flags: number, payload: Uint8Array): void {
     if (flags & Flag.ACK) return;
-    for (let at = 0; at + 6 <= payload.length; at += 6) {
-      const key = (payload[at]! << 8) | payload[at + 1]!;
-      const value = readUint32(payload, at + 2);
-      if (key === Setting.INITIAL_WINDOW_SIZE) {
-        if (value > MAX_WINDOW) throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "window too large");
-        const change = value - this.initialSendWindow;
-        this.initialSendWindow = value;
-        for (const call of this.calls.values()) call.sendWindow += change;
-      } else if (key === Setting.MAX_FRAME_SIZE) this.maxFrame = Math.min(value, 1 << 20);
-    }
+    readSettings(payload, (key, value) => {
+      if (key === Setting.MAX_FRAME_SIZE) this.maxFrame = Math.min(value, 1 << 20);
+      if (key !== Setting.INITIAL_WINDOW_SIZE) return;
+      const change = value - this.initialSendWindow;
+      this.initialSendWindow = value;
+      for (const call of this.calls.values()) call.sendWindow += change;
+    });
     this.out.frame(0, FrameType.SETTINGS, Flag.ACK, 0);
     this.flushSoon();
     for (const call of [...this.waiting]) call.pump();
   }
 
-  private windowUpdated(id: number, payload: Uint8Array): void {
-    if (payload.length !== 4) throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "WINDOW_UPDATE length");
-    const increment = readUint32(payload, 0) & MAX_WINDOW;
-    if (increment === 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "window increment 0");
+  private windowUpdated(id: number, increment: number): void {
     if (id === 0) {
       this.sendWindow += increment;
       if (this.sendWindow > MAX_WINDOW) throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "window overflow");
@@ -278,23 +274,17 @@ export class Connection {
   }
 
   private windowUpdate(id: number, increment: number): void {
-    this.out.frame(4, FrameType.WINDOW_UPDATE, 0, id);
-    this.out.uint32(increment);
+    this.out.windowUpdate(id, increment);
     this.flushSoon();
   }
 
   private rst(id: number, code: number): void {
-    this.out.frame(4, FrameType.RST_STREAM, 0, id);
-    this.out.uint32(code);
+    this.out.rstStream(id, code);
     this.flushSoon();
   }
 
   private goAwayFrame(code: number, message: string): void {
-    const text = Buffer.from(message);
-    this.out.frame(8 + text.length, FrameType.GOAWAY, 0, 0);
-    this.out.uint32(this.lastStream);
-    this.out.uint32(code);
-    this.out.append(text);
+    this.out.goAway(this.lastStream, code, message);
     this.flushSoon();
   }
 

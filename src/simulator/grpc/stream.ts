@@ -1,6 +1,6 @@
+import { FrameType } from "../../http2/frames.ts";
+import { encodeHeaders } from "../../http2/hpack.ts";
 import type { Connection } from "./connection.ts";
-import { Flag, FrameType } from "./frames.ts";
-import { encodeHeaders } from "./hpack.ts";
 
 const RESPONSE_HEADERS = encodeHeaders([
   [":status", "200"],
@@ -183,18 +183,7 @@ export class ServerCall implements CallEvents {
 
   private headerFrame(block: Uint8Array, last: boolean): void {
     const connection = this.connection;
-    let flags = last ? Flag.END_STREAM : 0;
-    let at = 0;
-    let type: number = FrameType.HEADERS;
-    do {
-      const size = Math.min(block.length - at, connection.maxFrame);
-      if (at + size === block.length) flags |= Flag.END_HEADERS;
-      connection.out.frame(size, type, flags, this.id);
-      connection.out.append(block.subarray(at, at + size));
-      at += size;
-      flags = 0;
-      type = FrameType.CONTINUATION;
-    } while (at < block.length);
+    connection.out.headers(this.id, block, last, connection.maxFrame);
     connection.flushSoon();
   }
 }

@@ -1,5 +1,5 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
-import { ErrorCode } from "../grpc/frames.ts";
+import { ErrorCode } from "../../http2/frames.ts";
 import type { ScriptFault, ScriptRule } from "./rule.ts";
 
 /** A script that can not be used; the message names the key. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/simulator/grpc/hpack.ts";
+import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/http2/hpack.ts";
 
 const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text.replaceAll(" ", ""), "hex"));
 

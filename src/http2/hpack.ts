@@ -1,6 +1,6 @@
 import { decodeHuffman } from "./huffman.ts";
 
-/** Header compression (RFC 7541): a full decoder for requests, and literal-only encoding for answers. */
+/** Header compression (RFC 7541): a full decoder, and an encoder without state. */
 
 const STATIC_TABLE: readonly (readonly [string, string])[] = [
   [":authority", ""],
@@ -75,6 +75,8 @@ export class HpackError extends Error {
 const MAX_TABLE_BYTES = 4096;
 /** Bytes that RFC 7541 counts for an entry on top of its name and value. */
 const ENTRY_OVERHEAD = 32;
+/** Largest header list that is kept, counted as RFC 9113 counts it (section 6.5.2). A few bytes may stand for a table's worth. */
+export const MAX_HEADER_LIST_BYTES = 64 * 1024;
 
 /** One connection's decoder: its dynamic table lives as long as the connection. */
 export class HpackDecoder {
@@ -84,21 +86,31 @@ export class HpackDecoder {
   private tableLimit = MAX_TABLE_BYTES;
   private bytes: Uint8Array = new Uint8Array(0);
   private at = 0;
+  private listBytes = 0;
 
-  /** Decodes one whole header block; repeated names are joined by ", ". Throws HpackError. */
+  /** The block decoded last held more than MAX_HEADER_LIST_BYTES. */
+  get tooLarge(): boolean {
+    return this.listBytes > MAX_HEADER_LIST_BYTES;
+  }
+
+  /**
+   * Decodes one whole header block; repeated names are joined by ", ". Throws HpackError. What exceeds the limit of a header
+   * list is read, because the table must stay in step with the peer's, and dropped.
+   */
   decode(block: Uint8Array): Map<string, string> {
     this.bytes = block;
     this.at = 0;
+    this.listBytes = 0;
     const headers = new Map<string, string>();
     while (this.at < block.length) {
       const first = block[this.at]!;
       if (first & 0x80) {
         const [name, value] = this.entry(this.integer(7));
-        add(headers, name, value);
+        this.add(headers, name, value);
       } else if (first & 0x40) {
         const [name, value] = this.literal(6);
         this.insert(name, value);
-        add(headers, name, value);
+        this.add(headers, name, value);
       } else if (first & 0x20) {
         const limit = this.integer(5);
         if (limit > MAX_TABLE_BYTES) throw new HpackError("dynamic table size above the limit");
@@ -106,10 +118,17 @@ export class HpackDecoder {
         this.evict();
       } else {
         const [name, value] = this.literal(4);
-        add(headers, name, value);
+        this.add(headers, name, value);
       }
     }
     return headers;
+  }
+
+  private add(headers: Map<string, string>, name: string, value: string): void {
+    this.listBytes += name.length + value.length + ENTRY_OVERHEAD;
+    if (this.tooLarge) return;
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
 
   private entry(index: number): readonly [string, string] {
@@ -167,26 +186,29 @@ export class HpackDecoder {
   }
 }
 
-function add(headers: Map<string, string>, name: string, value: string): void {
-  const before = headers.get(name);
-  headers.set(name, before === undefined ? value : `${before}, ${value}`);
-}
-
 function latin1(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }
 
-/** Encodes headers as literals without indexing and without Huffman coding; `:status` 200 takes its static entry. */
+/** Whole headers that the static table has, by `name value`. */
+const STATIC_INDEX = new Map(
+  STATIC_TABLE.flatMap(([name, value], i) => (value === "" ? [] : [[`${name} ${value}`, i + 1] as const])),
+);
+
+/** Says that the table is empty from now on: the encoder never fills it. Goes first in a block, once a peer made its table smaller. */
+export const EMPTY_TABLE = Uint8Array.of(0x20);
+
+/** Encodes headers: by their static index where they have one, else as literals without indexing and without Huffman coding. */
 export function encodeHeaders(headers: Iterable<readonly [string, string]>): Uint8Array {
   const out: number[] = [];
   const string = (text: string) => {
-    const bytes = Buffer.from(text, "latin1");
-    integer(out, bytes.length, 7, 0);
-    for (const byte of bytes) out.push(byte);
+    integer(out, text.length, 7, 0);
+    for (let i = 0; i < text.length; i++) out.push(text.charCodeAt(i));
   };
   for (const [name, value] of headers) {
-    if (name === ":status" && value === "200") {
-      out.push(0x88);
+    const index = STATIC_INDEX.get(`${name} ${value}`);
+    if (index !== undefined) {
+      integer(out, index, 7, 0x80);
       continue;
     }
     out.push(0);
