@@ -155,6 +155,26 @@ export class WireReader {
     return value >>> 0;
   }
 
+  /** A 64-bit number, as exactly as a double holds it. */
+  varint64(signed: boolean): number {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      if (this.at >= this.end || shift > 63n) throw new WireError("number cut off or too long");
+      const byte = this.bytes[this.at++]!;
+      value |= BigInt(byte & 127) << shift;
+      if (byte < 128) break;
+    }
+    return Number(signed ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value));
+  }
+
+  double(): number {
+    if (this.end - this.at < 8) throw new WireError("message cut off");
+    this.view ??= new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.length);
+    const value = this.view.getFloat64(this.at, true);
+    this.at += 8;
+    return value;
+  }
+
   /** Length of the bytes that follow, checked against what is left. */
   lengthPrefix(): number {
     const length = this.varint();

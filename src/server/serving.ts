@@ -7,6 +7,7 @@ import { FleetBoard } from "../threads/fleet-board.ts";
 import { collectAfterLoading, startHeapCare } from "../threads/heap-care.ts";
 import { createApp } from "./app.ts";
 import { RequestScopes } from "./request-scope.ts";
+import { warmUp } from "./warm-up.ts";
 
 export interface ServingOptions {
   readonly config: ServeConfig;
@@ -34,6 +35,9 @@ const IDLE_SECS = 60;
 /** How long the error events of a shutdown may take to reach their clients. */
 const LAST_WORDS_MS = 1000;
 
+/** Pause after a change of the fleet before the way in is warmed up and what loading left behind is freed. */
+const TIDY_AFTER_MS = 500;
+
 export function startServing({ config, board, thread, threads, port }: ServingOptions): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
@@ -60,13 +64,19 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
   });
   app.server = server;
   const stopHeapCare = startHeapCare(threads);
+  let tidying: ReturnType<typeof setTimeout> | undefined;
 
   return {
     hostname: server.hostname ?? config.host,
     port: server.port ?? port,
     apply(snapshot) {
       fleet.apply(snapshot);
-      collectAfterLoading();
+      clearTimeout(tidying);
+      tidying = setTimeout(() => {
+        warmUp((request) => app.handle(request), fleet, config.apiKey)
+          .catch((error: unknown) => log.debug("warm-up failed", { error }))
+          .finally(collectAfterLoading);
+      }, TIDY_AFTER_MS);
     },
     async drain(graceMs) {
       draining = true;
@@ -86,6 +96,7 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
     },
     async stop() {
       stopHeapCare();
+      clearTimeout(tidying);
       await server.stop(true);
       fleet.close();
     },

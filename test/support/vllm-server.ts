@@ -2,7 +2,7 @@
 import * as grpc from "@grpc/grpc-js";
 import type protobuf from "protobufjs";
 import vllmText from "../../proto/vllm_engine.proto" with { type: "text" };
-import { lazyProtoPackage } from "../../src/engines/proto.ts";
+import { lazyProtoPackage } from "./proto-package.ts";
 
 type Message = Record<string, unknown>;
 

@@ -5,7 +5,7 @@ import type { Channel } from "../channel.ts";
 import type { Engine, TokenizerBundle } from "../engine.ts";
 import { toEngineError } from "../engine-error.ts";
 import type { GrpcError } from "../grpc-error.ts";
-import { lazyProtoPackage, type PlainMessage } from "../proto.ts";
+import { protoPackage, type PlainMessage } from "../proto.ts";
 import { GenerateResponseDecoder } from "./decode.ts";
 import { startGeneration } from "./generation.ts";
 import { toModelInfo, toServerInfo } from "./info.ts";
@@ -15,7 +15,7 @@ export const VLLM_SERVICE = "vllm.grpc.engine.VllmEngine";
 /** How long an Abort may take; nobody waits for it. */
 const ABORT_DEADLINE_MS = 5000;
 
-const proto = lazyProtoPackage("vllm.grpc.engine", vllmText);
+const proto = protoPackage("vllm.grpc.engine", vllmText);
 
 export interface VllmEngineOptions {
   /** Carries the generations. */

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import protobuf from "protobufjs";
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
-import { lazyProtoPackage } from "../../../src/engines/proto.ts";
+import { lazyProtoPackage } from "../../support/proto-package.ts";
 import golden from "../../golden/proto/descriptors-0.4.28.json";
 
 interface FieldShape {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
 import type { Constraint, GenerateRequest, SamplingParams } from "../../../src/engines/engine.ts";
-import { lazyProtoPackage } from "../../../src/engines/proto.ts";
+import { lazyProtoPackage } from "../../support/proto-package.ts";
 import { bestRows, encodeGenerateRequest, GenerateResponseDecoder } from "../../../src/engines/vllm/codec.ts";
 import { WireError } from "../../../src/engines/wire.ts";
 
