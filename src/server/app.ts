@@ -20,7 +20,7 @@ export function createApp(context: ServerContext) {
   // Without `standardHostname: false` Elysia looks for the path behind a host name of four letters or more.
   const app = new Elysia({ name: "collie", normalize: false, handler: { standardHostname: false } })
     .onRequest((event) => {
-      const { request, set, server } = event;
+      const { request, set } = event;
       if (request.method !== "POST") set.headers["x-request-id"] = requestId(request, config); // POST handlers say theirs
       const origin = request.headers.get("origin");
       if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
@@ -28,7 +28,6 @@ export function createApp(context: ServerContext) {
       if (!needsKey(event)) return;
       checkKey(request.headers);
       if (context.draining()) throw new ShuttingDownError();
-      server?.timeout(request, 0); // a long prefill is silent
     })
     .onError(({ error, code, request, set }) =>
       failureResponse(error, String(code), request, set.headers, context, methods),
@@ -36,7 +35,8 @@ export function createApp(context: ServerContext) {
     .use(swaggerRoutes())
     .post(
       "/v1/chat/completions",
-      ({ body, request }) => {
+      ({ body, request, server }) => {
+        server?.timeout(request, 0); // a long prefill is silent; an upload that stalls is not waited for
         const id = clientRequestId(request.headers, config.requestIdHeaders) ?? `chatcmpl-${randomId()}`;
         return handleChat(body, context, scopes.begin(id, request.signal));
       },

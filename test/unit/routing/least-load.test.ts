@@ -19,6 +19,7 @@ test("equals are taken in turn", () => {
   const counts = [0, 0, 0];
   for (let turn = 0; turn < 30; turn++) counts[leastLoad([0, 1, 2], () => 0, turn) ?? 0]!++;
   expect(counts).toEqual([10, 10, 10]);
+  expect(leastLoad(["a", "b", "c"], () => 0, 1)).toBe("b");
 });
 
 test("each load is read once", () => {

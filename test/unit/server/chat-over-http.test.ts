@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { checkGrammar, fold, readFrames } from "../apis/chat/chunks.ts";
 import { encode, IM_END } from "../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../generation/scripted-engine.ts";
-import { type Gateway, MODEL, startGateway } from "./gateway.ts";
+import { type Gateway, MODEL, rawRequest, startGateway } from "./gateway.ts";
 
 const ask = { model: MODEL, messages: [{ role: "user", content: "Hi" }] };
 let gateway: Gateway;
@@ -167,4 +167,21 @@ test("an engine that fails after the first token ends the stream with an error f
   const whole = await gateway.post(ask);
   expect(whole.status).toBe(500);
   expect(idle()).toBe(true);
+});
+
+test("an upload that stalls is cut off, a prefill that is silent for longer is not", async () => {
+  gateway = startGateway([], new ScriptedEngine(), undefined, 1);
+  const body = JSON.stringify(ask);
+  const began = Date.now();
+  const stalled = rawRequest(
+    gateway.port,
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length + 1}\r\n\r\n${body}`,
+    15_000,
+  ).then(() => Date.now() - began);
+  const silent = gateway.post(ask);
+  await until(() => gateway.engine.calls.length === 1, "the call");
+  expect(await stalled).toBeLessThan(12_000);
+  await Bun.sleep(500);
+  answer(["at last"], gateway.engine.calls[0]!);
+  expect(await (await silent).text()).toContain("at last");
 });

@@ -40,7 +40,12 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-export function startGateway(args: string[] = [], engine = new ScriptedEngine(), models = [modelEntry()]): Gateway {
+export function startGateway(
+  args: string[] = [],
+  engine = new ScriptedEngine(),
+  models = [modelEntry()],
+  idleTimeout = 10,
+): Gateway {
   const { values } = resolveOptions(serveOptions, { args, env: {} });
   const config: ServeConfig = values;
   const board = FleetBoard.create(1);
@@ -59,6 +64,7 @@ export function startGateway(args: string[] = [], engine = new ScriptedEngine(),
   const server = Bun.serve({
     port: 0,
     development: false,
+    idleTimeout,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: app.fetch,
     error: () => new Response("the app threw", { status: 500 }),
@@ -88,8 +94,8 @@ export function startGateway(args: string[] = [], engine = new ScriptedEngine(),
   return gateway;
 }
 
-/** Everything a server answers to bytes on a fresh connection. */
-export async function rawRequest(port: number, text: string): Promise<string> {
+/** Everything a server answers to bytes on a fresh connection, until it closes or `patienceMs` have passed. */
+export async function rawRequest(port: number, text: string, patienceMs = 2000): Promise<string> {
   let answer = "";
   const { promise, resolve } = Promise.withResolvers<void>();
   const socket = await Bun.connect({
@@ -104,7 +110,7 @@ export async function rawRequest(port: number, text: string): Promise<string> {
     },
   });
   socket.write(text);
-  const timer = setTimeout(() => socket.end(), 2000);
+  const timer = setTimeout(() => socket.end(), patienceMs);
   await promise;
   clearTimeout(timer);
   return answer;
