@@ -184,4 +184,4 @@ test("an upload that stalls is cut off, a prefill that is silent for longer is n
   await Bun.sleep(500);
   answer(["at last"], gateway.engine.calls[0]!);
   expect(await (await silent).text()).toContain("at last");
-});
+}, 20_000);
