@@ -92,7 +92,7 @@ test("an unhealthy worker is taken out after the threshold and comes back after 
   expect(world.lines.join("")).toContain("told by the engine");
   world.state.healthy = true;
   await until(() => world.board.state(0) === WorkerState.ready, "back");
-});
+}, 20_000);
 
 test("a worker that is not healthy yet is tried again until it is", async () => {
   const world = await start([]);
