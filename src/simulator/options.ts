@@ -122,7 +122,7 @@ export const simulatorOptions = {
     default: 6,
     min: 0,
     group: "Speed",
-    help: "Time of a decode step, in milliseconds, ...",
+    help: "Time of a decode step without its requests, in milliseconds.",
   },
   decodePerReqMs: {
     flag: "decode-per-req-ms",
@@ -130,7 +130,7 @@ export const simulatorOptions = {
     default: 0.35,
     min: 0,
     group: "Speed",
-    help: "... and what each request in the batch adds to it.",
+    help: "Time that each request in the batch adds to a decode step, in milliseconds.",
   },
   prefillChunk: {
     flag: "prefill-chunk",

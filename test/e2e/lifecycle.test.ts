@@ -232,6 +232,7 @@ for (const threads of ["1", "2"]) {
       await eventually(async () => (await engine.stats()).open === 1);
       gateway.program.kill("SIGTERM");
       await gateway.program.until(/stopping/);
+      await Bun.sleep(100); // the threads are told after that line
       heard = "";
       if (!closed) socket.write(post("hello again"));
       await eventually(() => closed || heard !== "");
