@@ -30,7 +30,14 @@ checks.push(stage("build", [process.execPath, "build.ts"]));
 const report = join(root, "out", "junit.xml");
 mkdirSync(join(root, "out"), { recursive: true });
 rmSync(report, { force: true });
-const tested = stage("tests", [process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, "test"]);
+const tested = stage("tests", [
+  process.execPath,
+  "test",
+  "--timeout=30000",
+  "--reporter=junit",
+  `--reporter-outfile=${report}`,
+  "test",
+]);
 
 const xml = (await Bun.file(report).exists()) ? await Bun.file(report).text() : "";
 const failures = attribute(xml, "failures") + attribute(xml, "errors");

@@ -67,6 +67,17 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   return 0;
 }
 
+/** An alias of two models would answer from either. */
+function doubleAlias(aliases: readonly string[]): string | undefined {
+  const targets = new Map<string, string>();
+  for (const pair of aliases) {
+    const [alias, model] = [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)];
+    if (targets.has(alias) && targets.get(alias) !== model) return alias;
+    targets.set(alias, model);
+  }
+  return undefined;
+}
+
 /** `collie serve`. */
 export async function run(args: readonly string[], env: Environment): Promise<number> {
   const { values, warnings } = resolveOptions(serveOptions, { args, env });
@@ -75,6 +86,11 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
     process.stderr.write(
       "collie: serve needs at least one engine: --worker-urls grpc://HOST:PORT (or try `collie demo`)\n",
     );
+    return 2;
+  }
+  const alias = doubleAlias(values.modelAlias);
+  if (alias !== undefined) {
+    process.stderr.write(`collie: --model-alias: ${alias} names two models\n`);
     return 2;
   }
   return serve(values, env);

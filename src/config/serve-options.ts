@@ -15,6 +15,13 @@ function workerUrlProblem(value: string): string | undefined {
   return undefined;
 }
 
+/** Timers hold 31 bits of milliseconds. */
+const MOST_SECONDS = 2_000_000;
+
+function aliasProblem(value: string): string | undefined {
+  return /^[^=]+=.+$/.test(value) ? undefined : "must be alias=name";
+}
+
 /** Settings of `collie serve`. Where SMG has a flag of the same meaning, name and default are SMG's. */
 export const serveOptions = {
   host: { flag: "host", type: "string", default: "0.0.0.0", group: "Listener", help: "Address to listen on." },
@@ -54,6 +61,7 @@ export const serveOptions = {
     type: "integer",
     default: 1800,
     min: 1,
+    max: MOST_SECONDS,
     group: "Requests",
     help: "Longest time one request may take, in seconds.",
   },
@@ -69,6 +77,7 @@ export const serveOptions = {
     type: "integer",
     default: 180,
     min: 0,
+    max: MOST_SECONDS,
     group: "Requests",
     help: "How long running requests may go on after SIGTERM, in seconds.",
   },
@@ -77,6 +86,7 @@ export const serveOptions = {
     type: "integer",
     default: 15,
     min: 1,
+    max: MOST_SECONDS,
     group: "Requests",
     help: "Silence after which a stream gets a comment line, in seconds.",
   },
@@ -107,6 +117,7 @@ export const serveOptions = {
     type: "integer",
     default: 300,
     min: 0,
+    max: MOST_SECONDS,
     group: "Workers",
     help: "Interval of HTTP/2 pings to engines, in seconds; 0 sends none. Old engines cut connections that ping more often than every 300 s.",
   },
@@ -115,6 +126,7 @@ export const serveOptions = {
     type: "integer",
     default: 1800,
     min: 1,
+    max: MOST_SECONDS,
     group: "Workers",
     help: "How long a worker may take to answer for the first time, in seconds.",
   },
@@ -123,6 +135,7 @@ export const serveOptions = {
     type: "integer",
     default: 30,
     min: 1,
+    max: MOST_SECONDS,
     group: "Workers",
     help: "Longest pause between two tries to reach a starting worker, in seconds.",
   },
@@ -147,6 +160,7 @@ export const serveOptions = {
     type: "integer",
     default: 5,
     min: 1,
+    max: MOST_SECONDS,
     group: "Health",
     help: "Time limit of one check, in seconds.",
   },
@@ -155,6 +169,7 @@ export const serveOptions = {
     type: "integer",
     default: 60,
     min: 1,
+    max: MOST_SECONDS,
     group: "Health",
     help: "Time between two checks, in seconds.",
   },
@@ -183,7 +198,13 @@ export const serveOptions = {
     group: "Model",
     help: "File with the Jinja chat template to use instead of the model's.",
   },
-  modelAlias: { flag: "model-alias", type: "strings", group: "Model", help: "Another name for a model: alias=name." },
+  modelAlias: {
+    flag: "model-alias",
+    type: "strings",
+    check: aliasProblem,
+    group: "Model",
+    help: "Another name for a model: alias=name.",
+  },
   stateDir: {
     flag: "state-dir",
     type: "string",

@@ -86,7 +86,12 @@ export class EventStream {
     };
     const body = new ReadableStream(stream as unknown as UnderlyingDefaultSource);
     return new Response(body, {
-      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
+      headers: {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no", // nginx would hold the events back
+        ...headers,
+      },
     });
   }
 

@@ -50,6 +50,17 @@ export function swaggerRoutes() {
             description: "Model gateway for self-hosted LLM engines",
             version: packageJson.version,
           },
+          // The plugin leaves paths with a wildcard out.
+          paths: {
+            "/v1/models/{model}": {
+              get: {
+                tags: ["OpenAI"],
+                summary: "One model; its id may hold slashes",
+                parameters: [{ name: "model", in: "path", required: true, schema: { type: "string" } }],
+                responses: { 200: { description: "The model" }, 404: { description: "No such model" } },
+              },
+            },
+          },
           components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
           security: [{ key: [] }],
         },

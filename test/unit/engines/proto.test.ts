@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import protobuf from "protobufjs";
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
-import { lazyProtoPackage } from "../../support/proto-package.ts";
 import golden from "../../golden/proto/descriptors-0.4.28.json";
+import { lazyProtoPackage } from "../../support/proto-package.ts";
 
 interface FieldShape {
   number: number;

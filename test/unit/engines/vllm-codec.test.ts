@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
 import type { Constraint, GenerateRequest, SamplingParams } from "../../../src/engines/engine.ts";
-import { lazyProtoPackage } from "../../support/proto-package.ts";
 import { bestRows, encodeGenerateRequest, GenerateResponseDecoder } from "../../../src/engines/vllm/codec.ts";
 import { WireError } from "../../../src/engines/wire.ts";
+import { lazyProtoPackage } from "../../support/proto-package.ts";
 
 const { root } = lazyProtoPackage("vllm.grpc.engine", vllmText);
 const RequestType = root.lookupType("vllm.grpc.engine.GenerateRequest");
