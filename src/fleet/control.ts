@@ -76,7 +76,7 @@ export function startFleetControl(
         const { engine, entry } = await bringUp(url, slot);
         if (closing.signal.aborted) return engine.close();
         engines.add(engine);
-        workers.push(entry);
+        if (!workers.some(({ id }) => id === entry.id)) workers.push(entry); // there already if publishing failed before
         await publish({ workers: [...workers], models: catalog.entries() });
         board.setState(slot, WorkerState.ready);
         log.info("worker is ready", { worker: url, dialect: engine.dialect, model: entry.model });
