@@ -1,3 +1,5 @@
+import { type Ticker, ticker } from "./ticker.ts";
+
 /**
  * Server-sent events over a Bun direct stream: everything written between two flushes leaves in one socket write. Memory is
  * bounded: a client that reads slowly first stops its own producer, and is cut off if that does not help.
@@ -6,7 +8,10 @@
  * waits here. `close(reason)` resets the connection; `end()` waits for the reader.
  */
 export interface EventStreamOptions {
+  /** Silence after which a comment is sent, to within a fifth and a second. */
   readonly heartbeatMs: number;
+  /** A heartbeat is due and the response has not been asked for yet. */
+  onSilent?(): void;
   /** The client reads too slowly: stop producing until `onResume`. */
   onPause(): void;
   onResume(): void;
@@ -17,6 +22,8 @@ export interface EventStreamOptions {
 /** Characters waiting for the client after which the producer is paused, and after which the client is cut off. */
 const PAUSE_AT = 1 << 18;
 const CUT_AT = 1 << 25;
+
+const LONGEST_TICK_MS = 1000;
 
 /** Every SSE client skips comment lines. */
 const COMMENT = ":\n\n";
@@ -36,10 +43,13 @@ export class EventStream {
   private ending = false;
   private closed = false;
   private lastWrite = Date.now();
-  private heartbeat: ReturnType<typeof setInterval> | undefined;
+  private readonly ticker: Ticker;
   private finishPull: (() => void) | undefined;
 
-  constructor(private readonly options: EventStreamOptions) {}
+  constructor(private readonly options: EventStreamOptions) {
+    this.ticker = ticker(Math.min(Math.ceil(options.heartbeatMs / 5), LONGEST_TICK_MS));
+    this.ticker.add(this.beat);
+  }
 
   /** Adds a whole frame (`data: ...\n\n`); it leaves with the next flush. */
   write(frame: string): void {
@@ -96,16 +106,21 @@ export class EventStream {
   }
 
   private start(): void {
-    this.heartbeat = setInterval(() => {
-      if (!this.full && Date.now() - this.lastWrite >= this.options.heartbeatMs - 50) {
-        this.waiting += COMMENT;
-        this.flush();
-      }
-    }, this.options.heartbeatMs);
     if (this.waiting === "") this.waiting = COMMENT; // the status line must leave now, and does with the first byte only
     this.send();
     if (!this.full) this.settled();
   }
+
+  private readonly beat = (): void => {
+    if (this.full || Date.now() - this.lastWrite < this.options.heartbeatMs) return;
+    if (this.controller === undefined) {
+      this.lastWrite = Date.now();
+      this.options.onSilent?.();
+      return;
+    }
+    this.waiting += COMMENT;
+    this.flush();
+  };
 
   private send(): void {
     const controller = this.controller!;
@@ -166,7 +181,7 @@ export class EventStream {
     if (this.closed) return;
     this.closed = true;
     this.waiting = "";
-    clearInterval(this.heartbeat);
+    this.ticker.delete(this.beat);
     this.finishPull?.();
     this.options.onClosed();
   }

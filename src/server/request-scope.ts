@@ -6,6 +6,8 @@ export interface RequestScope {
   readonly startedAt: number;
   /** Fires with a GatewayError as its reason: the client left, time is up, or the gateway stops. */
   readonly signal: AbortSignal;
+  /** Ends the work for the request; the first reason counts. */
+  abort(reason: GatewayError): void;
   /** The request is over, well or badly. Exactly one call counts. */
   finish(): void;
 }
@@ -13,10 +15,40 @@ export interface RequestScope {
 /** A timer set for longer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+class OpenRequest implements RequestScope {
+  readonly startedAt = performance.now();
+  private readonly controller = new AbortController();
+  private readonly onGone = () => this.abort(new ClientClosedError());
+
+  constructor(
+    readonly id: string,
+    private readonly client: AbortSignal,
+    private readonly onFinish: (request: OpenRequest) => void,
+  ) {
+    client.addEventListener("abort", this.onGone);
+    if (client.aborted) this.onGone();
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  abort(reason: GatewayError): void {
+    if (!this.signal.aborted) this.controller.abort(reason);
+  }
+
+  finish(): void {
+    this.client.removeEventListener("abort", this.onGone);
+    this.onFinish(this);
+  }
+}
+
 /** The requests that a serving thread is working on. */
 export class RequestScopes {
-  private readonly open = new Map<AbortController, () => void>();
+  /** In the order of their beginning, which is the order in which their time runs out. */
+  private readonly open = new Set<OpenRequest>();
   private readonly idle: (() => void)[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly timeoutSecs: number) {}
 
@@ -25,23 +57,36 @@ export class RequestScopes {
   }
 
   begin(id: string, client: AbortSignal): RequestScope {
-    const controller = new AbortController();
-    const abort = (reason: GatewayError) => {
-      if (!controller.signal.aborted) controller.abort(reason);
-    };
-    const onGone = () => abort(new ClientClosedError());
-    const limitMs = Math.min(this.timeoutSecs * 1000, LONGEST_TIMER_MS);
-    const timer = setTimeout(() => abort(new RequestTimeoutError(this.timeoutSecs)), limitMs);
-    const finish = () => {
-      if (!this.open.delete(controller)) return;
-      clearTimeout(timer);
-      client.removeEventListener("abort", onGone);
-      if (this.open.size === 0) for (const resolve of this.idle.splice(0)) resolve();
-    };
-    this.open.set(controller, finish);
-    client.addEventListener("abort", onGone);
-    if (client.aborted) onGone();
-    return { id, startedAt: performance.now(), signal: controller.signal, finish };
+    const request = new OpenRequest(id, client, this.onFinish);
+    this.open.add(request);
+    if (this.timer === undefined) this.watch(request);
+    return request;
+  }
+
+  private readonly onFinish = (request: OpenRequest): void => {
+    if (!this.open.delete(request) || this.open.size > 0) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    for (const resolve of this.idle.splice(0)) resolve();
+  };
+
+  /** One timer for all: it waits for the request that began first, and then for the first one that is left. */
+  private watch(first: OpenRequest): void {
+    const left = first.startedAt + this.timeoutSecs * 1000 - performance.now();
+    this.timer = setTimeout(() => this.expire(), Math.min(Math.max(left, 0), LONGEST_TIMER_MS));
+  }
+
+  private expire(): void {
+    const limit = performance.now() - this.timeoutSecs * 1000;
+    for (const request of this.open) {
+      if (request.signal.aborted) continue;
+      if (request.startedAt > limit) {
+        this.watch(request);
+        return;
+      }
+      request.abort(new RequestTimeoutError(this.timeoutSecs));
+    }
+    this.timer = undefined;
   }
 
   /** Resolves when no request is open. */
@@ -51,7 +96,6 @@ export class RequestScopes {
 
   /** Ends every open request with ShuttingDownError. */
   abortAll(): void {
-    for (const controller of this.open.keys())
-      if (!controller.signal.aborted) controller.abort(new ShuttingDownError());
+    for (const request of this.open) request.abort(new ShuttingDownError());
   }
 }

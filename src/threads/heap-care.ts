@@ -4,6 +4,8 @@ import { edenGC } from "bun:jsc";
 const LOOK_MS = 100;
 /** CPU time of a serving thread after which its young objects are collected, in microseconds. */
 const CPU_PER_COLLECTION_US = 200_000;
+/** Each so many collections of the young objects one of all, made beside the work: requests that were running meanwhile have aged. */
+const YOUNG_PER_FULL = 8;
 
 /**
  * Keeps a serving thread's heap small. JavaScriptCore lets garbage grow with all the memory that it knows of, and the tokenizer's
@@ -15,10 +17,12 @@ const CPU_PER_COLLECTION_US = 200_000;
  */
 export function startHeapCare(threads: number): () => void {
   let last = process.cpuUsage();
+  let collections = 0;
   const timer = setInterval(() => {
     const { user, system } = process.cpuUsage(last);
     if (user + system < CPU_PER_COLLECTION_US * threads) return;
-    edenGC();
+    if (++collections % YOUNG_PER_FULL === 0) Bun.gc(false);
+    else edenGC();
     last = process.cpuUsage();
   }, LOOK_MS);
   timer.unref();

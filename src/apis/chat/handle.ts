@@ -1,5 +1,5 @@
 import type { SamplingParams } from "../../engines/engine.ts";
-import { InvalidRequestError } from "../../errors.ts";
+import { ClientClosedError, InvalidRequestError } from "../../errors.ts";
 import type { Lease, Model } from "../../fleet/view.ts";
 import type { OutputOptions } from "../../generation/choice.ts";
 import { buildPrompt, type Prompt } from "../../generation/prompt.ts";
@@ -133,35 +133,28 @@ async function streamed(
   scope: RequestScope,
   finish: () => void,
 ): Promise<Response> {
-  const heartbeatMs = context.config.sseHeartbeatSecs * 1000;
   let running: ReturnType<typeof runGeneration> | undefined;
-  const gone = new AbortController();
-  const onScopeAbort = () => gone.abort(scope.signal.reason);
-  if (scope.signal.aborted) onScopeAbort();
-  scope.signal.addEventListener("abort", onScopeAbort);
-  const out = new EventStream({
-    heartbeatMs,
-    onPause: () => running?.pause(),
-    onResume: () => running?.resume(),
-    onClosed: () => {
-      scope.signal.removeEventListener("abort", onScopeAbort);
-      gone.abort();
-      finish();
-    },
-  });
   let first!: () => void;
   const begun = new Promise<void>((resolve) => {
     first = resolve;
   });
+  const out = new EventStream({
+    heartbeatMs: context.config.sseHeartbeatSecs * 1000,
+    // A long prefill must not look like a dead server: then the status goes out before the first token.
+    onSilent() {
+      sink.commit();
+      first();
+    },
+    onPause: () => running?.pause(),
+    onResume: () => running?.resume(),
+    onClosed() {
+      if (!sink.finished) scope.abort(new ClientClosedError());
+      finish();
+    },
+  });
   const sink = new ChatStream(answer, out satisfies FrameWriter, first);
-  running = runGeneration(generation, sink, gone.signal);
-  // A long prefill must not look like a dead server: then the status goes out before the first token.
-  const patience = setTimeout(() => {
-    sink.commit();
-    first();
-  }, heartbeatMs);
+  running = runGeneration(generation, sink, scope.signal);
   await begun;
-  clearTimeout(patience);
   if (sink.error && !sink.started) {
     out.close();
     throw sink.error;

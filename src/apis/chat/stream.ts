@@ -21,6 +21,8 @@ export class ChatStream implements GenerationSink {
   /** Set when the first event came: the answer can no longer be another status. */
   started = false;
   error: GatewayError | undefined;
+  /** The last event came: nothing is left to be cancelled. */
+  finished = false;
   private readonly head: string;
   private firstTold = false;
   private readonly begun: boolean[] = [];
@@ -55,6 +57,7 @@ export class ChatStream implements GenerationSink {
       );
     } else if (event.type === "usage") {
       this.first();
+      this.finished = true;
       if (this.answer.includeUsage) {
         const total = usage(event.promptTokens, event.cachedTokens, event.completionTokens);
         this.out.write(`${this.head}],"usage":${JSON.stringify(total)}}\n\n`);
@@ -128,6 +131,7 @@ export class ChatStream implements GenerationSink {
 
   private fail(error: GatewayError): void {
     this.error = error;
+    this.finished = true;
     if (error.status === 499) this.out.cut();
     else if (this.started) {
       this.out.write(`data: ${JSON.stringify(openAiError(error))}\n\n`);

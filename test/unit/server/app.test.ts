@@ -283,6 +283,7 @@ describe("the API's page", () => {
       "/readiness",
       "/v1/chat/completions",
       "/v1/models",
+      "/v1/models/{model}",
     ]);
   });
 });
