@@ -37,10 +37,10 @@ function prepareGeneration(channel: Channel, options: LoadOptions, index: number
       if (planned !== undefined) tally.sendDelay.push(sent - planned);
       let now = 0;
       channel.serverStream(GENERATE_PATH, request, {
-        onMessage(message) {
+        onMessage(bytes, start, end) {
           // One moment for all messages of a read, as for the events of a gateway.
           if (now === 0) now = performance.now();
-          const kind = decoder.decode(message);
+          const kind = decoder.decode(bytes, start, end);
           if (kind === "complete") complete = true;
           else if (kind === "chunk" && decoder.chunk.count > 0) {
             tokens += decoder.chunk.count;

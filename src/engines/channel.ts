@@ -1,6 +1,6 @@
 /**
- * One gRPC connection to an engine: bytes in, bytes out. Two implementations stand behind it: our own framing over
- * node:http2 (generations), and @grpc/grpc-js (everything else, or all of it with `--engine-transport grpc-js`).
+ * One gRPC connection to an engine: bytes in, bytes out. Two implementations stand behind it: our own framing
+ * (generations), and @grpc/grpc-js (everything else, or all of it with `--engine-transport grpc-js`).
  */
 import type { GrpcError } from "./grpc-error.ts";
 
@@ -29,9 +29,9 @@ export interface CallOptions {
  * `serverStream` has returned. An `onMessage` or `onIdle` that throws fails the call; `onEnd` must not throw.
  */
 export interface StreamHandler {
-  /** One message. The bytes are a view that is valid only during the call. */
-  onMessage(message: Uint8Array): void;
-  /** After the last message of one read from the socket: the moment to flush what the messages led to. */
+  /** One message, `bytes[start .. end)`: it lies where it was read to, and is valid only during the call. */
+  onMessage(bytes: Uint8Array, start: number, end: number): void;
+  /** After all messages of one read from the socket, of every call: the moment to flush what the messages led to. */
   onIdle?(): void;
   /** The end: no error means status OK. */
   onEnd(error?: GrpcError): void;
@@ -42,6 +42,7 @@ export interface StreamCall {
   cancel(): void;
   /** Stops reading; HTTP/2 flow control then stops the engine for this stream only. A few messages may still arrive. */
   pause(): void;
+  /** Reads on, not before the code that runs now is done. */
   resume(): void;
 }
 

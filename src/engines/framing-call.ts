@@ -1,51 +1,20 @@
 /** One running call of the framing channel: one HTTP/2 stream, read message by message. */
-import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
+import { ErrorCode, Flag, FrameType } from "../http2/frames.ts";
+import type { OutBuffer } from "../http2/out-buffer.ts";
 import type { CallOptions, StreamCall, StreamHandler } from "./channel.ts";
+import type { FramingConnection } from "./framing-connection.ts";
+import { errorOfHttpStatus, errorOfReset, errorOfTrailers } from "./framing-status.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
-import { decodeGrpcMessage, grpcTimeout, headersToMetadata } from "./grpc-metadata.ts";
-import { MessageReader } from "./message-reader.ts";
+import { HeldBytes } from "./held-bytes.ts";
+import { MessageReader, type MessageSink } from "./message-reader.ts";
 
-/** Status of an HTTP reply without a gRPC status ("HTTP to gRPC Status Code Mapping" of the gRPC documentation). */
-const STATUS_OF_HTTP: Readonly<Record<number, number>> = {
-  400: GrpcStatus.INTERNAL,
-  401: GrpcStatus.UNAUTHENTICATED,
-  403: GrpcStatus.PERMISSION_DENIED,
-  404: GrpcStatus.UNIMPLEMENTED,
-  429: GrpcStatus.UNAVAILABLE,
-  502: GrpcStatus.UNAVAILABLE,
-  503: GrpcStatus.UNAVAILABLE,
-  504: GrpcStatus.UNAVAILABLE,
-};
-
-/** Status of a reset stream by HTTP/2 error code; the rest is INTERNAL. ENHANCE_YOUR_CALM is about the connection, not the engine's queue. */
-const STATUS_OF_RESET: Readonly<Record<number, number>> = {
-  [constants.NGHTTP2_REFUSED_STREAM]: GrpcStatus.UNAVAILABLE,
-  [constants.NGHTTP2_CANCEL]: GrpcStatus.CANCELLED,
-  [constants.NGHTTP2_ENHANCE_YOUR_CALM]: GrpcStatus.UNAVAILABLE,
-  [constants.NGHTTP2_INADEQUATE_SECURITY]: GrpcStatus.PERMISSION_DENIED,
-};
-
-/** Below this size prefix and message are joined into one DATA frame; above, the copy would cost more than the frame. */
-const JOIN_BELOW = 64 * 1024;
-
-/**
- * Calls that got messages since the last flush. Bun gives every DATA frame as an event of its own and runs microtasks between
- * them; an immediate comes after all frames of one read of the socket, and one serves all calls.
- */
-let touched: FramingCall[] = [];
-let spare: FramingCall[] = [];
-
-function flushTouched(): void {
-  const calls = touched;
-  touched = spare;
-  for (let i = 0; i < calls.length; i++) calls[i]!.idle();
-  calls.length = 0;
-  spare = calls;
-}
+/** Flow-control window of each stream: what a paused stream may hold, and enough for full speed on a fast network. */
+export const STREAM_WINDOW = 1 << 20;
+const PREFIX = 5;
+const NO_TRAILERS: ReadonlyMap<string, string> = new Map();
 
 export interface CallSetup {
   readonly path: string;
-  readonly authority: string;
   readonly request: Uint8Array;
   readonly handler: StreamHandler;
   readonly options: CallOptions;
@@ -54,29 +23,39 @@ export interface CallSetup {
   readonly maxReceiveBytes: number;
 }
 
-export class FramingCall implements StreamCall {
-  /** Called once, when the call has ended here; the channel then forgets it. */
-  onDone: (() => void) | undefined;
-  private ended = false;
+export class FramingCall implements StreamCall, MessageSink {
+  /** The connection that the call waits for or runs on. Set by the connection, as `id` and `sendWindow` are. */
+  connection: FramingConnection | undefined;
+  /** HTTP/2 stream; 0 until the call is sent. */
+  id = 0;
+  /** What the peer lets us send on this stream, in bytes; below 0 after it made its windows smaller. */
+  sendWindow = 0;
+  hasEnded = false;
+  /** `performance.now()` of the deadline. */
+  readonly deadline: number;
   private paused = false;
+  /** Messages were given out and no idle came since. */
   private touched = false;
-  private stream: ClientHttp2Stream | undefined;
   private readonly reader: MessageReader;
-  private readonly deliver: (message: Uint8Array) => boolean;
-  private readonly deadline: number;
   private readonly timer: ReturnType<typeof setTimeout> | undefined;
-  private httpStatus = 0;
-  private trailers: Readonly<Record<string, unknown>> | undefined;
-  private streamError: Error | undefined;
-  private onAbort: (() => void) | undefined;
+  private readonly onAbort: (() => void) | undefined;
+  /** Bytes of the request that were sent, counted from its prefix on. */
+  private sent = -PREFIX;
+  /** What the peer may still send on this stream. */
+  private window = STREAM_WINDOW;
+  /** Bytes that were read and not yet given back to the peer's window. */
+  private credit = 0;
+  /** What came while the call was paused; undefined when nothing did. */
+  private held: HeldBytes | undefined;
+  private answered = false;
+  /** Headers that brought a status although the stream went on. */
+  private early: ReadonlyMap<string, string> | undefined;
+  /** The stream is over, with this status, once what is held was read. */
+  private last: { readonly error: GrpcError | undefined } | undefined;
 
-  constructor(private readonly setup: CallSetup) {
-    const { handler, options } = setup;
-    this.reader = new MessageReader(setup.maxReceiveBytes);
-    this.deliver = (message) => {
-      handler.onMessage(message);
-      return !this.ended;
-    };
+  constructor(readonly setup: CallSetup) {
+    const { options } = setup;
+    this.reader = new MessageReader(setup.maxReceiveBytes, this);
     this.deadline =
       options.deadlineMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.deadlineMs;
     if (options.deadlineMs !== undefined)
@@ -90,83 +69,26 @@ export class FramingCall implements StreamCall {
     }
   }
 
-  get hasEnded(): boolean {
-    return this.ended;
-  }
-
-  /** Sends the call over an open connection. `connectionLost` names why the connection ended, once it has. */
-  start(session: ClientHttp2Session, connectionLost: () => string | undefined): void {
-    if (this.ended) return;
-    const { path, authority, request, headers } = this.setup;
-    const all: Record<string, string> = {
-      ":method": "POST",
-      ":path": path,
-      ":authority": authority,
-      "content-type": "application/grpc",
-      te: "trailers",
-      "user-agent": "collie",
-      ...headers,
-    };
-    if (this.deadline !== Number.POSITIVE_INFINITY)
-      all["grpc-timeout"] = grpcTimeout(this.deadline - performance.now());
-    let stream: ClientHttp2Stream;
-    try {
-      stream = session.request(all, { endStream: false });
-    } catch {
-      this.failLater(new GrpcError(GrpcStatus.UNAVAILABLE, "the connection does not take new calls"));
-      return;
-    }
-    this.stream = stream;
-    stream.on("response", (reply) => this.onResponse(reply));
-    stream.on("trailers", (trailers) => {
-      this.trailers = trailers;
-    });
-    stream.on("data", (data: Buffer) => this.onData(data));
-    stream.on("error", (error) => {
-      this.streamError = error;
-    });
-    stream.on("end", () => {
-      if (this.trailers !== undefined) this.endWithStatus(this.trailers);
-    });
-    stream.on("close", () => {
-      if (this.ended) return;
-      if (this.trailers?.["grpc-status"] !== undefined) this.endWithStatus(this.trailers);
-      // When the connection dies, Bun closes the streams before the session: the reason is known a moment later.
-      else setImmediate(() => this.onLost(stream, connectionLost()));
-    });
-    if (this.paused) stream.pause();
-    const prefix = Buffer.allocUnsafe(5);
-    prefix[0] = 0;
-    prefix.writeUInt32BE(request.length, 1);
-    if (request.length < JOIN_BELOW) stream.end(Buffer.concat([prefix, request]));
-    else {
-      stream.write(prefix);
-      stream.end(request);
-    }
-  }
-
   cancel(): void {
     this.fail(new GrpcError(GrpcStatus.CANCELLED, "cancelled by the client"));
   }
 
   pause(): void {
     this.paused = true;
-    this.stream?.pause();
   }
 
   resume(): void {
+    if (!this.paused) return;
     this.paused = false;
-    this.stream?.resume();
+    // Not at once: who resumes may be inside a callback of this very call.
+    queueMicrotask(() => this.readHeld());
   }
 
-  /** Ends the call here and resets the stream at the peer. */
-  fail(error: GrpcError): void {
-    if (this.ended) return;
-    const stream = this.stream;
+  /** Ends the call here and resets the stream at the peer, if it is open. */
+  fail(error: GrpcError, code: number = ErrorCode.CANCEL): void {
+    if (this.hasEnded) return;
+    this.connection?.abandon(this, code);
     this.finish(error);
-    if (stream !== undefined && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
-    // A reset stream that stays paused would hold its unread bytes.
-    stream?.resume();
   }
 
   /** As `fail`, but not before the caller of `serverStream` has its call. */
@@ -174,32 +96,101 @@ export class FramingCall implements StreamCall {
     queueMicrotask(() => this.fail(error));
   }
 
-  private onResponse(reply: Readonly<Record<string, unknown>>): void {
-    this.httpStatus = Number(reply[":status"]);
-    if (reply["grpc-status"] !== undefined) this.trailers = reply;
-    else if (this.httpStatus === 200 && !String(reply["content-type"] ?? "").startsWith("application/grpc"))
+  /** True while a part of the request is unsent. */
+  get isSending(): boolean {
+    return this.sent < this.setup.request.length;
+  }
+
+  /** Writes one DATA frame of the request, as far as `limit` and the stream's window go. Returns its size; 0 when nothing may go. */
+  sendData(out: OutBuffer, limit: number): number {
+    const { request } = this.setup;
+    const size = Math.min(request.length - this.sent, this.sendWindow, limit);
+    if (size <= 0) return 0;
+    this.sendWindow -= size;
+    const to = this.sent + size;
+    out.frame(size, FrameType.DATA, to === request.length ? Flag.END_STREAM : 0, this.id);
+    // The prefix: no compression, then the length in four bytes.
+    for (; this.sent < 0 && this.sent < to; this.sent++) {
+      const at = out.take(1);
+      out.bytes[at] = this.sent === -PREFIX ? 0 : request.length >>> (-8 * (this.sent + 1));
+    }
+    if (to > this.sent)
+      out.append(this.sent === 0 && to === request.length ? request : request.subarray(this.sent, to));
+    this.sent = to;
+    return size;
+  }
+
+  /** A header block of the stream. */
+  takeHeaders(headers: ReadonlyMap<string, string>, ended: boolean): void {
+    if (!this.answered && headers.get(":status")?.startsWith("1") && !ended) return;
+    const first = !this.answered;
+    this.answered = true;
+    if (ended && (!first || headers.has("grpc-status"))) {
+      this.endStream(errorOfTrailers(headers));
+      return;
+    }
+    const status = Number(headers.get(":status"));
+    if (first && headers.has("grpc-status")) this.early = headers;
+    else if (!first) this.fail(new GrpcError(GrpcStatus.INTERNAL, "headers in the middle of the stream"));
+    else if (status !== 200) this.fail(errorOfHttpStatus(status));
+    else if (ended) this.endStream(new GrpcError(GrpcStatus.INTERNAL, "the stream ended without a status"));
+    else if (!headers.get("content-type")?.startsWith("application/grpc"))
       this.fail(new GrpcError(GrpcStatus.UNKNOWN, "the reply is not gRPC"));
   }
 
-  private onData(data: Uint8Array): void {
-    if (this.ended || this.httpStatus !== 200) return;
-    let problem: GrpcError | undefined;
-    try {
-      problem = this.reader.read(data, this.deliver);
-    } catch {
-      problem = new GrpcError(GrpcStatus.INTERNAL, "the receiver of the messages failed");
+  /** Payload of a DATA frame, `bytes[start .. end)`, which counts `size` bytes with its padding. */
+  takeData(bytes: Uint8Array, start: number, end: number, size: number): void {
+    this.window -= size;
+    if (this.window < 0) {
+      this.fail(new GrpcError(GrpcStatus.INTERNAL, "more bytes than were asked for"), ErrorCode.FLOW_CONTROL_ERROR);
+      return;
     }
-    if (problem !== undefined) this.fail(problem);
-    else if (!this.touched && this.setup.handler.onIdle !== undefined) {
-      this.touched = true;
-      if (touched.push(this) === 1) setImmediate(flushTouched);
+    if (!this.answered) {
+      this.fail(new GrpcError(GrpcStatus.INTERNAL, "data before headers"), ErrorCode.PROTOCOL_ERROR);
+      return;
     }
+    this.credit += size - (end - start);
+    if (this.paused || this.held !== undefined) {
+      this.held ??= new HeldBytes();
+      this.held.add(bytes, start, end);
+      return;
+    }
+    const waiting = this.touched;
+    const at = this.readMessages(bytes, start, end);
+    if (at < end && !this.hasEnded) {
+      this.held = new HeldBytes();
+      this.held.add(bytes, at, end);
+    }
+    if (this.touched && !waiting) this.connection?.touched.push(this);
+  }
+
+  /** The peer reset the stream. */
+  takeReset(code: number): void {
+    this.finish(errorOfReset(code));
+  }
+
+  /** The stream ended with a DATA frame. */
+  takeEnd(): void {
+    if (!this.hasEnded) this.endStream(errorOfTrailers(this.early ?? NO_TRAILERS));
+  }
+
+  private endStream(error: GrpcError | undefined): void {
+    this.connection?.streamOver(this);
+    this.last = { error };
+    if (!this.paused && this.held === undefined) this.endInOrder();
+    else this.connection?.finishing.add(this);
+  }
+
+  takeMessage(bytes: Uint8Array, start: number, end: number): boolean {
+    this.touched = true;
+    this.setup.handler.onMessage(bytes, start, end);
+    return !this.paused && !this.hasEnded;
   }
 
   /** The read of the socket is over. */
   idle(): void {
     this.touched = false;
-    if (this.ended) return;
+    if (this.hasEnded) return;
     try {
       this.setup.handler.onIdle?.();
     } catch {
@@ -207,48 +198,51 @@ export class FramingCall implements StreamCall {
     }
   }
 
-  /** The stream closed without a status. */
-  private onLost(stream: ClientHttp2Stream, lost: string | undefined): void {
-    if (this.ended) return;
-    if (this.httpStatus !== 0 && this.httpStatus !== 200)
-      this.finish(
-        new GrpcError(
-          STATUS_OF_HTTP[this.httpStatus] ?? GrpcStatus.UNKNOWN,
-          `HTTP status ${this.httpStatus} instead of gRPC`,
-        ),
-      );
-    else if (lost !== undefined) this.finish(new GrpcError(GrpcStatus.UNAVAILABLE, lost));
-    else if (stream.rstCode !== 0)
-      this.finish(
-        new GrpcError(
-          STATUS_OF_RESET[stream.rstCode ?? 2] ?? GrpcStatus.INTERNAL,
-          `stream reset with code ${stream.rstCode}`,
-        ),
-      );
-    else if (this.streamError !== undefined) this.finish(new GrpcError(GrpcStatus.UNAVAILABLE, "connection lost"));
-    else this.finish(new GrpcError(GrpcStatus.INTERNAL, "the stream ended without a status"));
+  /** Reads until the end or until the call is paused; gives back what was read to the peer's window. */
+  private readMessages(bytes: Uint8Array, start: number, end: number): number {
+    const { reader } = this;
+    let at = end;
+    try {
+      at = reader.read(bytes, start, end);
+    } catch {
+      this.fail(new GrpcError(GrpcStatus.INTERNAL, "the receiver of the messages failed"));
+    }
+    if (reader.problem !== undefined) this.fail(reader.problem);
+    this.credit += at - start;
+    if (this.credit >= STREAM_WINDOW / 4 && !this.hasEnded && this.last === undefined) {
+      this.connection?.sender.windowUpdate(this.id, this.credit);
+      this.window += this.credit;
+      this.credit = 0;
+    }
+    return at;
   }
 
-  private endWithStatus(trailers: Readonly<Record<string, unknown>>): void {
-    if (this.ended) return;
-    const text = trailers["grpc-status"];
-    const code = text === undefined ? Number.NaN : Number(text);
-    if (!Number.isInteger(code)) this.finish(new GrpcError(GrpcStatus.INTERNAL, "the stream ended without a status"));
-    else if (code !== GrpcStatus.OK)
-      this.finish(
-        new GrpcError(code, decodeGrpcMessage(String(trailers["grpc-message"] ?? "")), headersToMetadata(trailers)),
-      );
-    else if (this.reader.insideMessage)
+  private readHeld(): void {
+    if (this.paused || this.hasEnded) return;
+    const { held } = this;
+    if (held !== undefined) {
+      held.start = this.readMessages(held.bytes, held.start, held.end);
+      if (held.start === held.end) this.held = undefined;
+      if (this.touched) this.idle();
+    }
+    if (!this.paused && this.held === undefined && this.last !== undefined) this.endInOrder();
+  }
+
+  private endInOrder(): void {
+    if (this.last === undefined) return;
+    const { error } = this.last;
+    if (error === undefined && this.reader.insideMessage)
       this.finish(new GrpcError(GrpcStatus.INTERNAL, "the stream ended inside a message"));
-    else this.finish(undefined);
+    else this.finish(error);
   }
 
   private finish(error: GrpcError | undefined): void {
-    if (this.ended) return;
-    this.ended = true;
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.held = undefined;
     clearTimeout(this.timer);
     if (this.onAbort !== undefined) this.setup.options.signal?.removeEventListener("abort", this.onAbort);
-    this.onDone?.();
+    this.connection?.finishing.delete(this);
     try {
       this.setup.handler.onEnd(error);
     } catch (problem) {

@@ -1,10 +1,11 @@
 /**
- * gRPC over node:http2 with our own framing: the channel of the token path. Connections are opened on demand and reopened by
+ * gRPC over HTTP/2 frames of our own: the channel of the token path. Connections are opened on demand and reopened by
  * the next call; there is no backoff here, because who calls (health checks, routing) decides when to try again.
  */
 import type { CallOptions, Channel, ChannelOptions, StreamCall, StreamHandler } from "./channel.ts";
 import { FramingCall } from "./framing-call.ts";
 import { FramingConnection } from "./framing-connection.ts";
+import { RequestHeaders } from "./framing-request.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 import { metadataToHeaders } from "./grpc-metadata.ts";
 
@@ -13,13 +14,14 @@ const ENDED_CALL: StreamCall = { cancel() {}, pause() {}, resume() {} };
 /** A channel to `target` (`host:port`, IPv6 in brackets). Connects with the first call. */
 export function createFramingChannel(target: string, options: ChannelOptions): Channel {
   const connections: FramingConnection[] = [];
+  const requestHeaders = new RequestHeaders(target, options.tls !== undefined);
   let keepaliveMs = options.keepaliveMs;
   let closed = false;
 
   function connectionWithRoom(): FramingConnection {
     for (const connection of connections) if (connection.hasRoom) return connection;
-    const connection = new FramingConnection(target, options, keepaliveMs, {
-      onUnusable() {
+    const connection = new FramingConnection(target, requestHeaders, options, keepaliveMs, {
+      onGone() {
         const at = connections.indexOf(connection);
         if (at >= 0) connections.splice(at, 1);
       },
@@ -27,10 +29,19 @@ export function createFramingChannel(target: string, options: ChannelOptions): C
         // As the gRPC specification of keepalive asks: half as often from now on.
         keepaliveMs = Math.max(keepaliveMs, connection.keepaliveMs * 2);
       },
-      onOverflow: (call) => connectionWithRoom().send(call),
+      onOverflow: send,
     });
     connections.push(connection);
     return connection;
+  }
+
+  function send(call: FramingCall): void {
+    try {
+      connectionWithRoom().send(call);
+    } catch {
+      // A target that is no address, or certificates that can't be read.
+      call.failLater(new GrpcError(GrpcStatus.UNAVAILABLE, "the connection can't be set up"));
+    }
   }
 
   function endLater(handler: StreamHandler, error: GrpcError): StreamCall {
@@ -57,19 +68,13 @@ export function createFramingChannel(target: string, options: ChannelOptions): C
     }
     const call = new FramingCall({
       path,
-      authority: target,
       request,
       handler,
       options: callOptions,
       headers,
       maxReceiveBytes: options.maxReceiveBytes,
     });
-    try {
-      connectionWithRoom().send(call);
-    } catch {
-      // A target that is no address, or certificates that can't be read.
-      call.failLater(new GrpcError(GrpcStatus.UNAVAILABLE, "the connection can't be set up"));
-    }
+    send(call);
     return call;
   }
 
@@ -81,9 +86,9 @@ export function createFramingChannel(target: string, options: ChannelOptions): C
         path,
         request,
         {
-          onMessage(message) {
+          onMessage(bytes, start, end) {
             count++;
-            reply = message.slice();
+            reply = bytes.slice(start, end);
           },
           onEnd(error) {
             if (error !== undefined) reject(error);
@@ -99,7 +104,7 @@ export function createFramingChannel(target: string, options: ChannelOptions): C
 
   function close(): void {
     closed = true;
-    for (const connection of [...connections]) connection.destroy("the channel is closed");
+    for (const connection of [...connections]) connection.closeAll("the channel is closed");
   }
 
   return { unary, serverStream, close };

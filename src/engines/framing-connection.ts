@@ -1,152 +1,315 @@
-/** One HTTP/2 connection of the framing channel, from the dial to the last stream. */
-import { type ClientHttp2Session, connect, constants } from "node:http2";
+/** One HTTP/2 connection of the framing channel, from the dial to the last stream (RFC 9113, the client's side). */
+import {
+  ConnectionError,
+  DEFAULT_WINDOW,
+  ErrorCode,
+  Flag,
+  FrameType,
+  MAX_WINDOW,
+  PREFACE,
+  Setting,
+} from "../http2/frames.ts";
+import type { HeaderBlock } from "../http2/header-block.ts";
+import { EMPTY_TABLE, HPACK_TABLE_BYTES, MAX_HEADER_LIST_BYTES } from "../http2/hpack.ts";
+import { IncomingFrames, type IncomingHandler, PING_BYTES } from "../http2/incoming.ts";
 import type { ChannelOptions } from "./channel.ts";
-import type { FramingCall } from "./framing-call.ts";
+import { type FramingCall, STREAM_WINDOW } from "./framing-call.ts";
+import { Pings } from "./framing-pings.ts";
+import type { RequestHeaders } from "./framing-request.ts";
+import { FramingSender } from "./framing-sender.ts";
+import { openSocket } from "./framing-socket.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 
-/** Flow-control window of each stream: what a paused stream may hold, and enough for full speed on a fast network. */
-const STREAM_WINDOW = 1 << 20;
+/** Granted to the peer for the whole connection and given back on receipt: a paused call must not stop its neighbours. */
+const CONNECTION_WINDOW = 64 << 20;
 
 export interface ConnectionEvents {
-  /** The connection takes no more calls: it failed, closed or is draining. Called once. */
-  onUnusable(): void;
+  /** The connection is over, and no call runs on it. Called once. */
+  onGone(): void;
   /** The peer ended the connection because we pinged too often. */
   onTooManyPings(): void;
-  /** The peer takes fewer streams at once than calls were waiting: this call must go another way. */
+  /** This call must go another way: the peer takes fewer streams at once than were waiting, or goes away. */
   onOverflow(call: FramingCall): void;
 }
 
 type State = "connecting" | "open" | "draining" | "dead";
 
-/**
- * Never call `setLocalWindowSize` on the session: on Bun 1.4.5 a value above the stream window stops the window updates of every
- * stream (oven-sh/bun#40180).
- */
-export class FramingConnection {
-  private readonly session: ClientHttp2Session;
+export class FramingConnection implements IncomingHandler {
+  readonly sender: FramingSender;
+  /** Calls that got messages in the read of the socket that is being parsed. */
+  readonly touched: FramingCall[] = [];
+  /** Calls whose stream is over and whose reader is paused. */
+  readonly finishing = new Set<FramingCall>();
   private state: State = "connecting";
+  /** Calls to send once the connection is up, or once the code that runs now is done. */
   private readonly waiting = new Set<FramingCall>();
-  private readonly running = new Set<FramingCall>();
+  private readonly streams = new Map<number, FramingCall>();
+  private readonly incoming = new IncomingFrames(this);
+  private readonly connectTimer: ReturnType<typeof setTimeout>;
+  private pings: Pings | undefined;
+  private nextId = 1;
   private maxStreams = Number.POSITIVE_INFINITY;
-  private lostBecause: string | undefined;
-  private connectTimer: ReturnType<typeof setTimeout> | undefined;
-  private pingTimer: ReturnType<typeof setInterval> | undefined;
-  private readonly whyLost = (): string | undefined => this.lostBecause;
+  private initialSendWindow = DEFAULT_WINDOW;
+  /** The peer made its table of headers smaller, and our next block has to say that we saw it. */
+  private tableShrunk = false;
+  private received = 0;
 
+  /** Throws for a target that is no address, and for certificates that can't be read. */
   constructor(
     target: string,
+    private readonly headers: RequestHeaders,
     private readonly options: ChannelOptions,
     readonly keepaliveMs: number,
     private readonly events: ConnectionEvents,
   ) {
-    const { tls } = options;
-    const session = connect(`${tls === undefined ? "http" : "https"}://${target}`, {
-      ...tls,
-      settings: { initialWindowSize: STREAM_WINDOW, enablePush: false },
+    const socket = openSocket(target, options.tls, {
+      onOpen: () => this.greet(),
+      onData: (bytes) => this.receive(bytes),
+      onDrain: () => this.sender.flush(),
+      onClose: (code) => {
+        const what = this.state === "connecting" ? "cannot connect" : "connection lost";
+        this.destroy(code === undefined ? what : `${what} (${code})`);
+      },
     });
-    this.session = session;
+    this.sender = new FramingSender(socket, {
+      beforeFlush: () => this.startWaiting(),
+      onStuck: () => this.destroy("connection lost (the engine does not read)"),
+    });
     this.connectTimer = setTimeout(() => this.destroy("connect timeout"), options.connectTimeoutMs);
-    // Without a listener an error of the connection would end the process.
-    session.on("error", (error: NodeJS.ErrnoException) => {
-      const code = typeof error.code === "string" ? ` (${error.code})` : "";
-      this.destroy(this.state === "connecting" ? `cannot connect${code}` : `connection lost${code}`);
-    });
-    session.on("goaway", (code: number) => this.onGoaway(code));
-    session.on("close", () => this.destroy(this.state === "connecting" ? "cannot connect" : "connection lost"));
-    session.on("remoteSettings", (settings) => {
-      // A peer that allows no stream at all could never be used; REFUSED_STREAM then tells the caller.
-      this.maxStreams = Math.max(1, settings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY);
-      this.onOpen();
-    });
   }
 
   /** True when a new call may go this way. */
   get hasRoom(): boolean {
     return (
-      (this.state === "open" || this.state === "connecting") && this.running.size + this.waiting.size < this.maxStreams
+      (this.state === "open" || this.state === "connecting") && this.streams.size + this.waiting.size < this.maxStreams
     );
   }
 
-  /** Sends a call now, or as soon as the connection is up. A call that ends before is never sent. */
+  /** Sends a call soon, or as soon as the connection is up. A call that ends before is never sent. */
   send(call: FramingCall): void {
-    if (this.state === "open") {
-      this.run(call);
-      return;
-    }
+    call.connection = this;
     this.waiting.add(call);
-    call.onDone = () => this.waiting.delete(call);
+    if (this.state === "open") this.sender.flushSoon();
   }
 
-  /** Ends the connection and every call on it with UNAVAILABLE. */
+  /** Ends the connection and every call on it with UNAVAILABLE, save those whose last message has come. */
   destroy(why: string): void {
+    this.shut(why, () => this.sender.destroy());
+  }
+
+  /** As `destroy`, with a goodbye to the peer. */
+  close(why: string, code: number = ErrorCode.NO_ERROR): void {
+    this.shut(why, () => {
+      this.sender.out.goAway(0, code, "");
+      this.sender.end();
+    });
+  }
+
+  /** Ends the calls, too, that have come to their end and are not read to it. */
+  closeAll(why: string): void {
+    const calls = [...this.finishing];
+    this.close(why);
+    for (const call of calls) call.fail(new GrpcError(GrpcStatus.UNAVAILABLE, why));
+  }
+
+  /** The call ends before its stream does. */
+  abandon(call: FramingCall, code: number): void {
+    this.waiting.delete(call);
+    if (this.streams.get(call.id) !== call) return;
+    this.sender.rstStream(call.id, code);
+    this.forget(call);
+  }
+
+  /** The peer has ended the call's stream. */
+  streamOver(call: FramingCall): void {
+    if (call.isSending) this.abandon(call, ErrorCode.CANCEL);
+    else this.forget(call);
+  }
+
+  private forget(call: FramingCall): void {
+    this.streams.delete(call.id);
+    this.sender.blocked.delete(call);
+    if (this.state === "draining" && this.streams.size === 0) this.close("connection closed");
+  }
+
+  private shut(why: string, closeSocket: () => void): void {
     if (this.state === "dead") return;
-    const usable = this.state !== "draining";
     this.state = "dead";
-    this.lostBecause ??= why;
+    this.incoming.stop();
     clearTimeout(this.connectTimer);
-    clearInterval(this.pingTimer);
-    if (usable) this.events.onUnusable();
-    const error = new GrpcError(GrpcStatus.UNAVAILABLE, this.lostBecause);
-    for (const call of [...this.waiting, ...this.running]) call.fail(error);
-    this.session.destroy();
+    this.pings?.stop();
+    closeSocket();
+    this.events.onGone();
+    const calls = [...this.waiting, ...this.streams.values()];
+    this.waiting.clear();
+    this.streams.clear();
+    for (const call of calls) call.fail(new GrpcError(GrpcStatus.UNAVAILABLE, why));
   }
 
-  private run(call: FramingCall): void {
-    this.running.add(call);
-    call.onDone = () => {
-      this.running.delete(call);
-      if (this.state === "draining" && this.running.size === 0) this.destroy("connection closed");
-    };
-    call.start(this.session, this.whyLost);
+  /** The socket is up: preface and settings. Calls wait for the peer's, which show that it speaks HTTP/2 and what it allows. */
+  private greet(): void {
+    const { out } = this.sender;
+    out.append(PREFACE);
+    out.settings([
+      [Setting.ENABLE_PUSH, 0],
+      [Setting.INITIAL_WINDOW_SIZE, STREAM_WINDOW],
+      [Setting.MAX_HEADER_LIST_SIZE, MAX_HEADER_LIST_BYTES],
+    ]);
+    out.windowUpdate(0, CONNECTION_WINDOW - DEFAULT_WINDOW);
+    this.sender.flush();
   }
 
-  /** The peer's settings have come: it speaks HTTP/2, and its limit of streams is known. */
-  private onOpen(): void {
-    if (this.state !== "connecting") return;
+  /** The peer's first settings have come. */
+  private opened(): void {
     this.state = "open";
     clearTimeout(this.connectTimer);
-    if (this.keepaliveMs > 0) {
-      this.pingTimer = setInterval(() => this.ping(), this.keepaliveMs);
-      this.pingTimer.unref();
-    }
+    const { keepaliveMs } = this;
+    if (keepaliveMs > 0)
+      this.pings = new Pings(
+        keepaliveMs,
+        this.options.keepaliveTimeoutMs,
+        () => this.sender.ping(new Uint8Array(PING_BYTES), 0),
+        () => this.destroy("connection lost (no answer to a ping)"),
+      );
+    this.startWaiting();
+  }
+
+  private startWaiting(): void {
+    if (this.state !== "open" || this.waiting.size === 0) return;
     const calls = [...this.waiting];
     this.waiting.clear();
     for (const call of calls) {
-      if (call.hasEnded) continue;
-      if (this.running.size < this.maxStreams) this.run(call);
-      else this.events.onOverflow(call);
+      if (this.state !== "open" || this.streams.size >= this.maxStreams) this.events.onOverflow(call);
+      else this.start(call);
     }
   }
 
-  private ping(): void {
-    const timer = setTimeout(
-      () => this.destroy("connection lost (no answer to a ping)"),
-      this.options.keepaliveTimeoutMs,
-    );
-    timer.unref();
+  private start(call: FramingCall): void {
+    const { sender } = this;
+    const { path, headers } = call.setup;
+    call.id = this.nextId;
+    this.nextId += 2;
+    call.sendWindow = this.initialSendWindow;
+    this.streams.set(call.id, call);
+    const block = this.headers.encode(path, headers, call.deadline - performance.now());
+    sender.out.headers(call.id, this.tableShrunk ? Buffer.concat([EMPTY_TABLE, block]) : block, false, sender.maxFrame);
+    this.tableShrunk = false;
+    sender.blocked.add(call);
+    sender.flushSoon();
+    // No id is left: the next call takes a new connection.
+    if (this.nextId > MAX_WINDOW) this.drain();
+  }
+
+  /** Takes no more calls; ends once the running ones have. */
+  private drain(): void {
+    this.state = "draining";
+    this.pings?.stop();
+    const calls = [...this.waiting];
+    this.waiting.clear();
+    for (const call of calls) this.events.onOverflow(call);
+    if (this.streams.size === 0) this.close("connection closed");
+  }
+
+  private receive(chunk: Uint8Array): void {
     try {
-      this.session.ping(() => clearTimeout(timer));
-    } catch {
-      clearTimeout(timer);
+      this.incoming.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      const what = this.state === "connecting" ? "cannot connect" : "connection lost";
+      this.close(`${what} (${error.message})`, error.code);
+    }
+    const { touched } = this;
+    for (let i = 0; i < touched.length; i++) touched[i]!.idle();
+    touched.length = 0;
+  }
+
+  onData(id: number, bytes: Uint8Array, start: number, end: number, size: number, ended: boolean): void {
+    this.received += size;
+    if (this.received >= CONNECTION_WINDOW / 4) {
+      this.sender.windowUpdate(0, this.received);
+      this.received = 0;
+    }
+    const call = this.streams.get(id);
+    if (call === undefined) {
+      this.checkKnown(id);
+      return;
+    }
+    if (size > 0) call.takeData(bytes, start, end, size);
+    if (ended) call.takeEnd();
+  }
+
+  onHeaders({ id, ended, headers, tooLarge }: HeaderBlock): void {
+    const call = this.streams.get(id);
+    if (call === undefined) this.checkKnown(id);
+    else if (tooLarge) call.fail(new GrpcError(GrpcStatus.INTERNAL, "headers over the limit of 64 KB"));
+    else call.takeHeaders(headers, ended);
+  }
+
+  onReset(id: number, code: number): void {
+    const call = this.streams.get(id);
+    if (call === undefined) {
+      this.checkKnown(id);
+      return;
+    }
+    this.forget(call);
+    call.takeReset(code);
+  }
+
+  onSetting(key: number, value: number): void {
+    // A peer that allows no stream at all could never be used; REFUSED_STREAM then tells the caller.
+    if (key === Setting.MAX_CONCURRENT_STREAMS) this.maxStreams = Math.max(1, value);
+    else if (key === Setting.MAX_FRAME_SIZE) this.sender.setMaxFrame(value);
+    else if (key === Setting.HEADER_TABLE_SIZE) this.tableShrunk ||= value < HPACK_TABLE_BYTES;
+    else if (key === Setting.INITIAL_WINDOW_SIZE) {
+      for (const call of this.streams.values()) call.sendWindow += value - this.initialSendWindow;
+      this.initialSendWindow = value;
     }
   }
 
-  private onGoaway(code: number): void {
-    if (this.state === "dead") return;
-    if (code !== constants.NGHTTP2_NO_ERROR) {
-      if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.events.onTooManyPings();
+  onSettingsEnd(): void {
+    this.sender.out.frame(0, FrameType.SETTINGS, Flag.ACK, 0);
+    this.sender.flushSoon();
+    if (this.state === "connecting") this.opened();
+  }
+
+  onPing(payload: Uint8Array): void {
+    this.sender.ping(payload, Flag.ACK);
+  }
+
+  onPingAnswer(): void {
+    this.pings?.answered();
+  }
+
+  onWindowUpdate(id: number, increment: number): void {
+    if (id === 0) {
+      this.sender.addWindow(increment);
+      return;
+    }
+    const call = this.streams.get(id);
+    if (call === undefined) {
+      this.checkKnown(id);
+      return;
+    }
+    call.sendWindow += increment;
+    if (call.sendWindow > MAX_WINDOW)
+      call.fail(new GrpcError(GrpcStatus.INTERNAL, "window overflow"), ErrorCode.FLOW_CONTROL_ERROR);
+    else if (call.isSending) this.sender.flushSoon();
+  }
+
+  onGoAway(lastId: number, code: number): void {
+    if (code !== ErrorCode.NO_ERROR) {
+      if (code === ErrorCode.ENHANCE_YOUR_CALM) this.events.onTooManyPings();
       this.destroy(`connection closed by the engine (GOAWAY code ${code})`);
       return;
     }
-    if (this.state !== "draining") {
-      this.state = "draining";
-      clearInterval(this.pingTimer);
-      clearTimeout(this.connectTimer);
-      this.events.onUnusable();
-    }
-    // node:http2 refuses the streams after the last one that the peer serves.
-    const error = new GrpcError(GrpcStatus.UNAVAILABLE, "the engine is shutting down");
-    for (const call of [...this.waiting]) call.fail(error);
-    if (this.running.size === 0) this.destroy("connection closed");
+    const unserved = [...this.streams.values()].filter((call) => call.id > lastId);
+    this.drain();
+    for (const call of unserved) call.fail(new GrpcError(GrpcStatus.UNAVAILABLE, "the engine is shutting down"));
+  }
+
+  /** A frame of a stream that is over needs no answer; one of a stream that never was ends the connection. */
+  private checkKnown(id: number): void {
+    if (id % 2 === 0 || id >= this.nextId)
+      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "frame of a stream that was never opened");
   }
 }

@@ -107,6 +107,7 @@ export function createGrpcJsChannel(target: string, options: ChannelOptions): Ch
         {
           onMessage(message) {
             count++;
+            // grpc-js gives each message a buffer of its own.
             reply = message;
           },
           onEnd(error) {
@@ -182,7 +183,7 @@ class GrpcJsCall implements StreamCall {
   private onData(message: Uint8Array): void {
     if (this.ended) return;
     try {
-      this.handler.onMessage(message);
+      this.handler.onMessage(message, 0, message.length);
     } catch {
       this.fail(new GrpcError(GrpcStatus.INTERNAL, "the receiver of the messages failed"));
       return;

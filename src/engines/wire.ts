@@ -128,11 +128,12 @@ export class WireReader {
   at = 0;
   end = 0;
 
-  reset(bytes: Uint8Array): void {
+  /** Starts on the message `bytes[start .. end)`. */
+  reset(bytes: Uint8Array, start = 0, end = bytes.length): void {
     this.bytes = bytes;
     this.view = undefined;
-    this.at = 0;
-    this.end = bytes.length;
+    this.at = start;
+    this.end = end;
   }
 
   /** Low 32 bits of a number, unsigned. */

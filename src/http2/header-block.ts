@@ -18,7 +18,7 @@ const MAX_FRAMES = 128;
 const PRIORITY_BYTES = 5;
 const EMPTY = new Uint8Array(0);
 
-/** Puts HEADERS and CONTINUATION frames together and decodes them. Throws ConnectionError and HpackError. */
+/** Puts HEADERS and CONTINUATION frames together and decodes them. Throws ConnectionError. */
 export class HeaderBlockReader {
   private readonly decoder = new HpackDecoder();
   private id = 0;

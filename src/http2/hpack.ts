@@ -1,3 +1,4 @@
+import { ConnectionError, ErrorCode } from "./frames.ts";
 import { decodeHuffman } from "./huffman.ts";
 
 /** Header compression (RFC 7541): a full decoder, and an encoder without state. */
@@ -66,13 +67,15 @@ const STATIC_TABLE: readonly (readonly [string, string])[] = [
   ["www-authenticate", ""],
 ];
 
-/** A header block that can not be decoded; the connection has to end with COMPRESSION_ERROR. */
-export class HpackError extends Error {
-  override readonly name = "HpackError";
+/** A header block that can not be decoded. */
+export class HpackError extends ConnectionError {
+  constructor(message: string) {
+    super(ErrorCode.COMPRESSION_ERROR, message);
+  }
 }
 
-/** Largest dynamic table we let a peer use: the protocol's default, which we do not change. */
-const MAX_TABLE_BYTES = 4096;
+/** Largest dynamic table, in bytes, that we let a peer use: the protocol's default, which we do not change. */
+export const HPACK_TABLE_BYTES = 4096;
 /** Bytes that RFC 7541 counts for an entry on top of its name and value. */
 const ENTRY_OVERHEAD = 32;
 /** Largest header list that is kept, counted as RFC 9113 counts it (section 6.5.2). A few bytes may stand for a table's worth. */
@@ -83,7 +86,7 @@ export class HpackDecoder {
   /** Newest entry first. */
   private table: (readonly [string, string])[] = [];
   private tableBytes = 0;
-  private tableLimit = MAX_TABLE_BYTES;
+  private tableLimit = HPACK_TABLE_BYTES;
   private bytes: Uint8Array = new Uint8Array(0);
   private at = 0;
   private listBytes = 0;
@@ -113,7 +116,7 @@ export class HpackDecoder {
         this.add(headers, name, value);
       } else if (first & 0x20) {
         const limit = this.integer(5);
-        if (limit > MAX_TABLE_BYTES) throw new HpackError("dynamic table size above the limit");
+        if (limit > HPACK_TABLE_BYTES) throw new HpackError("dynamic table size above the limit");
         this.tableLimit = limit;
         this.evict();
       } else {

@@ -28,10 +28,10 @@ export class GenerateResponseDecoder {
   readonly complete: CompleteFields = { finishReason: "", matchedTokenId: undefined, matchedStop: undefined };
   private readonly reader = new WireReader();
 
-  /** Throws WireError for bytes that are no GenerateResponse. */
-  decode(bytes: Uint8Array): ResponseKind {
+  /** Decodes `bytes[start .. end)`. Throws WireError for bytes that are no GenerateResponse. */
+  decode(bytes: Uint8Array, start = 0, end = bytes.length): ResponseKind {
     const reader = this.reader;
-    reader.reset(bytes);
+    reader.reset(bytes, start, end);
     let kind: ResponseKind = "unknown";
     while (reader.at < reader.end) {
       const tag = reader.varint();

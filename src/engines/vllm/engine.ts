@@ -5,7 +5,7 @@ import type { Channel } from "../channel.ts";
 import type { Engine, TokenizerBundle } from "../engine.ts";
 import { toEngineError } from "../engine-error.ts";
 import type { GrpcError } from "../grpc-error.ts";
-import { protoPackage, type PlainMessage } from "../proto.ts";
+import { type PlainMessage, protoPackage } from "../proto.ts";
 import { GenerateResponseDecoder } from "./decode.ts";
 import { startGeneration } from "./generation.ts";
 import { toModelInfo, toServerInfo } from "./info.ts";
@@ -50,10 +50,10 @@ export function createVllmEngine({ stream, control }: VllmEngineOptions): Engine
         `/${VLLM_SERVICE}/GetTokenizer`,
         new Uint8Array(0),
         {
-          onMessage(message) {
+          onMessage(bytes, start, end) {
             if (problem !== undefined) return;
             try {
-              const piece = proto.decode("smg.grpc.common.GetTokenizerChunk", message);
+              const piece = proto.decode("smg.grpc.common.GetTokenizerChunk", bytes.subarray(start, end));
               collector.add(piece["data"] as Uint8Array, piece["sha256"] as string);
             } catch (error) {
               problem = error;

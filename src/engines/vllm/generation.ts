@@ -98,11 +98,11 @@ class VllmGeneration {
     this.stream = stream;
   }
 
-  onMessage(message: Uint8Array): void {
+  onMessage(bytes: Uint8Array, start: number, end: number): void {
     if (this.broken !== undefined) return;
     const { decoder } = this;
     try {
-      const kind = decoder.decode(message);
+      const kind = decoder.decode(bytes, start, end);
       if (kind === "unknown") return;
       const { index } = decoder.chunk;
       if (index >= this.choices) throw new EngineError("failed", `the engine sent choice ${index} of ${this.choices}`);

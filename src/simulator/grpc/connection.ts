@@ -1,4 +1,3 @@
-import { FrameReader, paddingOf } from "../../http2/frame-reader.ts";
 import {
   ConnectionError,
   DEFAULT_MAX_FRAME,
@@ -8,12 +7,10 @@ import {
   FrameType,
   MAX_WINDOW,
   PREFACE,
-  readIncrement,
-  readSettings,
   Setting,
 } from "../../http2/frames.ts";
-import { type HeaderBlock, HeaderBlockReader } from "../../http2/header-block.ts";
-import { HpackError } from "../../http2/hpack.ts";
+import type { HeaderBlock } from "../../http2/header-block.ts";
+import { IncomingFrames, type IncomingHandler, PING_BYTES } from "../../http2/incoming.ts";
 import { OutBuffer } from "../../http2/out-buffer.ts";
 import { ServerCall } from "./stream.ts";
 
@@ -42,7 +39,7 @@ const RECEIVE_WINDOW = 1 << 24;
 const CONGESTED_BYTES = 1 << 20;
 
 /** The server's side of one HTTP/2 connection (RFC 9113): frames, header compression, flow control both ways. */
-export class Connection {
+export class Connection implements IncomingHandler {
   readonly out = new OutBuffer();
   readonly calls = new Map<number, ServerCall>();
   /** What the peer lets us send on the whole connection, in bytes. */
@@ -52,11 +49,7 @@ export class Connection {
   /** The socket does not take more at the moment. */
   congested = false;
   closed = false;
-  private readonly headerBlocks = new HeaderBlockReader();
-  private readonly reader = new FrameReader((type, flags, id, bytes, start, end) => {
-    this.frame(type, flags, id, bytes, start, end);
-    return !this.closed;
-  }, PREFACE);
+  private readonly incoming = new IncomingFrames(this, PREFACE);
   private readonly waiting = new Set<ServerCall>();
   private going = false;
   private lastStream = 0;
@@ -74,12 +67,10 @@ export class Connection {
 
   /** Bytes from the socket, valid during the call. */
   receive(chunk: Uint8Array): void {
-    if (this.closed) return;
     try {
-      this.reader.push(chunk);
+      this.incoming.push(chunk);
     } catch (error) {
-      if (error instanceof HpackError) this.fail(ErrorCode.COMPRESSION_ERROR, error.message);
-      else if (error instanceof ConnectionError) this.fail(error.code, error.message);
+      if (error instanceof ConnectionError) this.fail(error.code, error.message);
       else throw error;
     }
   }
@@ -93,6 +84,7 @@ export class Connection {
   /** The socket is gone: every call ends. */
   lost(): void {
     this.closed = true;
+    this.incoming.stop();
     for (const call of [...this.calls.values()]) call.cancelled();
     this.calls.clear();
     this.waiting.clear();
@@ -163,65 +155,39 @@ export class Connection {
     if (this.going && this.calls.size === 0) this.handler.onIdle(this);
   }
 
-  private frame(type: number, flags: number, id: number, bytes: Uint8Array, start: number, end: number): void {
-    if (this.headerBlocks.open && type !== FrameType.CONTINUATION)
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "header block interrupted");
-    switch (type) {
-      case FrameType.DATA:
-        this.data(flags, id, bytes, start, end);
-        return;
-      case FrameType.HEADERS:
-      case FrameType.CONTINUATION: {
-        const headers =
-          type === FrameType.HEADERS
-            ? this.headerBlocks.begin(flags, id, bytes, start, end)
-            : this.headerBlocks.continue(flags, id, bytes, start, end);
-        if (headers) this.headers(headers);
-        return;
-      }
-      case FrameType.RST_STREAM: {
-        const call = this.calls.get(id);
-        this.forget(id);
-        call?.cancelled();
-        return;
-      }
-      case FrameType.SETTINGS:
-        this.settings(flags, bytes.subarray(start, end));
-        return;
-      case FrameType.PING:
-        if (end - start !== 8) throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "PING length");
-        if (flags & Flag.ACK) return;
-        this.out.frame(8, FrameType.PING, Flag.ACK, 0);
-        this.out.append(bytes.subarray(start, end));
-        this.flushSoon();
-        return;
-      case FrameType.WINDOW_UPDATE:
-        this.windowUpdated(id, readIncrement(bytes.subarray(start, end)));
-        return;
-      case FrameType.PUSH_PROMISE:
-        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE from a client");
-      default:
-        // GOAWAY needs no answer, PRIORITY has no meaning here, unknown types must be ignored.
-        return;
-    }
+  onReset(id: number): void {
+    const call = this.calls.get(id);
+    this.forget(id);
+    call?.cancelled();
   }
 
-  private data(flags: number, id: number, bytes: Uint8Array, start: number, end: number): void {
-    this.consumed += end - start;
+  onPing(payload: Uint8Array): void {
+    this.out.frame(PING_BYTES, FrameType.PING, Flag.ACK, 0);
+    this.out.append(payload);
+    this.flushSoon();
+  }
+
+  onPingAnswer(): void {}
+
+  onGoAway(): void {
+    // A client that goes away ends its streams itself.
+  }
+
+  onData(id: number, bytes: Uint8Array, start: number, end: number, size: number, ended: boolean): void {
+    this.consumed += size;
     if (this.consumed >= RECEIVE_WINDOW / 4) {
       this.windowUpdate(0, this.consumed);
       this.consumed = 0;
     }
     const call = this.calls.get(id);
     if (!call) return;
-    if (end > start && !(flags & Flag.END_STREAM)) this.windowUpdate(id, end - start);
-    if (flags & Flag.PADDED) call.append(bytes.subarray(start + 1, end - paddingOf(bytes, start, end)));
-    else call.append(bytes.subarray(start, end));
-    if (flags & Flag.END_STREAM) call.halfClosed = true;
+    if (size > 0 && !ended) this.windowUpdate(id, size);
+    call.append(bytes.subarray(start, end));
+    if (ended) call.halfClosed = true;
     this.handler.onBody(call);
   }
 
-  private headers({ id, ended, headers, tooLarge }: HeaderBlock): void {
+  onHeaders({ id, ended, headers, tooLarge }: HeaderBlock): void {
     const known = this.calls.get(id);
     if (known) {
       // Trailers of a request: only its end matters.
@@ -246,21 +212,21 @@ export class Connection {
     if (ended && call.open) this.handler.onBody(call);
   }
 
-  private settings(flags: number, payload: Uint8Array): void {
-    if (flags & Flag.ACK) return;
-    readSettings(payload, (key, value) => {
-      if (key === Setting.MAX_FRAME_SIZE) this.maxFrame = Math.min(value, 1 << 20);
-      if (key !== Setting.INITIAL_WINDOW_SIZE) return;
-      const change = value - this.initialSendWindow;
-      this.initialSendWindow = value;
-      for (const call of this.calls.values()) call.sendWindow += change;
-    });
+  onSetting(key: number, value: number): void {
+    if (key === Setting.MAX_FRAME_SIZE) this.maxFrame = Math.min(value, 1 << 20);
+    if (key !== Setting.INITIAL_WINDOW_SIZE) return;
+    const change = value - this.initialSendWindow;
+    this.initialSendWindow = value;
+    for (const call of this.calls.values()) call.sendWindow += change;
+  }
+
+  onSettingsEnd(): void {
     this.out.frame(0, FrameType.SETTINGS, Flag.ACK, 0);
     this.flushSoon();
     for (const call of [...this.waiting]) call.pump();
   }
 
-  private windowUpdated(id: number, increment: number): void {
+  onWindowUpdate(id: number, increment: number): void {
     if (id === 0) {
       this.sendWindow += increment;
       if (this.sendWindow > MAX_WINDOW) throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "window overflow");

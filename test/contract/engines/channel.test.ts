@@ -36,7 +36,10 @@ describe.each(CHANNELS_AND_LATE)("channel %s", (_name, create) => {
   test("an error after the first message", async () => {
     const seen: string[] = [];
     const error = await new Promise<unknown>((resolve) =>
-      channel.serverStream("/test.Bytes/FailLater", NOTHING, { onMessage: (m) => seen.push(text(m)), onEnd: resolve }),
+      channel.serverStream("/test.Bytes/FailLater", NOTHING, {
+        onMessage: (bytes, start, end) => seen.push(text(bytes.subarray(start, end))),
+        onEnd: resolve,
+      }),
     );
     expect(seen).toEqual(["one"]);
     expect(error).toMatchObject({ code: GrpcStatus.NOT_FOUND, details: "gone" });

@@ -85,8 +85,8 @@ export function read(
     path,
     request,
     {
-      onMessage(message) {
-        const number = new DataView(message.buffer, message.byteOffset).getUint32(0);
+      onMessage(bytes, start) {
+        const number = new DataView(bytes.buffer, bytes.byteOffset).getUint32(start);
         numbers.push(number);
         onNumber?.(number, reading);
       },

@@ -221,7 +221,10 @@ describe.each(CHANNELS)("faults, channel %s", (name, create) => {
   test("messages that come three bytes at a time", async () => {
     const lengths: number[] = [];
     const error = await new Promise<unknown>((resolve) =>
-      open(raw.target).serverStream("/raw/Drip", NOTHING, { onMessage: (m) => lengths.push(m.length), onEnd: resolve }),
+      open(raw.target).serverStream("/raw/Drip", NOTHING, {
+        onMessage: (_bytes, start, end) => lengths.push(end - start),
+        onEnd: resolve,
+      }),
     );
     expect(error).toBeUndefined();
     expect(lengths).toEqual([4, 0, 4, 300]);

@@ -45,7 +45,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["server"],
   "swagger-ui-dist": ["server"],
   "@grpc/grpc-js": ["engines"],
-  "node:http2": ["engines"],
+  "node:http2": [],
   "@huggingface/jinja": ["template"],
   "@huggingface/tokenizers": ["tokenizer"],
 };
