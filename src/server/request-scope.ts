@@ -50,14 +50,19 @@ export class RequestScopes {
   private readonly idle: (() => void)[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Requests so far. */
+  begun = 0;
+
   constructor(private readonly timeoutSecs: number) {}
 
+  /** Requests that are open. */
   get size(): number {
     return this.open.size;
   }
 
   begin(id: string, client: AbortSignal): RequestScope {
     const request = new OpenRequest(id, client, this.onFinish);
+    this.begun++;
     this.open.add(request);
     if (this.timer === undefined) this.watch(request);
     return request;

@@ -4,7 +4,7 @@ import type { FleetSnapshot } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
-import { collectAfterLoading, startHeapCare } from "../threads/heap-care.ts";
+import { collect, startHeapCare } from "../threads/heap-care.ts";
 import { createApp } from "./app.ts";
 import { RequestScopes } from "./request-scope.ts";
 import { warmUp } from "./warm-up.ts";
@@ -63,7 +63,7 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
     error: () => new Response(null, { status: 500 }),
   });
   app.server = server;
-  const stopHeapCare = startHeapCare(threads);
+  const stopHeapCare = startHeapCare(scopes);
   let tidying: ReturnType<typeof setTimeout> | undefined;
 
   return {
@@ -75,7 +75,7 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
       tidying = setTimeout(() => {
         warmUp((request) => app.handle(request), fleet, config.apiKey)
           .catch((error: unknown) => log.debug("warm-up failed", { error }))
-          .finally(collectAfterLoading);
+          .finally(collect);
       }, TIDY_AFTER_MS);
     },
     async drain(graceMs) {
