@@ -3,17 +3,28 @@ import { createServer, type Socket } from "node:net";
 
 const PREFACE_BYTES = 24;
 const HEADER_BYTES = 9;
-const Frame = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, GOAWAY: 7 } as const;
-const END_STREAM = 1;
+export const Frame = {
+  DATA: 0,
+  HEADERS: 1,
+  PRIORITY: 2,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PUSH_PROMISE: 5,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
+export const END_STREAM = 1;
 const ACK = 1;
-const END_HEADERS = 4;
+export const END_HEADERS = 4;
 
 /** Header block fragments: static index 8 is `:status: 200`; the rest are literals without indexing. */
-const literal = (name: string, value: string): Buffer =>
+export const literal = (name: string, value: string): Buffer =>
   Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]);
-const RESPONSE = Buffer.concat([Buffer.of(0x88), literal("content-type", "application/grpc")]);
+export const RESPONSE = Buffer.concat([Buffer.of(0x88), literal("content-type", "application/grpc")]);
 
-function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+export function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
   const out = Buffer.alloc(HEADER_BYTES + payload.length);
   out.writeUIntBE(payload.length, 0, 3);
   out[3] = type;
@@ -23,7 +34,7 @@ function frame(type: number, flags: number, stream: number, payload: Uint8Array)
   return out;
 }
 
-const numbers = (...values: number[]): Buffer => {
+export const numbers = (...values: number[]): Buffer => {
   const out = Buffer.alloc(values.length * 4);
   values.forEach((value, i) => {
     out.writeUInt32BE(value, i * 4);
@@ -31,11 +42,23 @@ const numbers = (...values: number[]): Buffer => {
   return out;
 };
 
+export interface ReceivedFrame {
+  readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
+  readonly payload: Uint8Array;
+}
+
 /** One connection as the peer sees it. */
 export class PeerConnection {
   /** Times of the pings that came, in milliseconds. */
   readonly pings: number[] = [];
+  /** All frames that came. */
+  readonly frames: ReceivedFrame[] = [];
   constructor(readonly socket: Socket) {}
+  send(type: number, flags: number, stream: number, payload: Uint8Array): void {
+    this.socket.write(frame(type, flags, stream, payload));
+  }
   respond(stream: number): void {
     this.socket.write(frame(Frame.HEADERS, END_HEADERS, stream, RESPONSE));
   }
@@ -67,12 +90,18 @@ export async function startFrameServer(
   options: {
     readonly host?: string;
     readonly maxStreams?: number;
+    /** More settings, as keys and values. */
+    readonly settings?: readonly (readonly [number, number])[];
     readonly onPing?: (connection: PeerConnection) => void;
+    readonly onFrame?: (connection: PeerConnection, received: ReceivedFrame) => void;
   } = {},
 ): Promise<FrameServer> {
   // Setting 3 is SETTINGS_MAX_CONCURRENT_STREAMS.
-  const settings =
-    options.maxStreams === undefined ? Buffer.alloc(0) : Buffer.concat([Buffer.of(0, 3), numbers(options.maxStreams)]);
+  const values = [
+    ...(options.settings ?? []),
+    ...(options.maxStreams === undefined ? [] : [[3, options.maxStreams] as const]),
+  ];
+  const settings = Buffer.concat(values.map(([key, value]) => Buffer.concat([Buffer.of(0, key), numbers(value)])));
   const connections: PeerConnection[] = [];
   const server = createServer((socket) => {
     const connection = new PeerConnection(socket);
@@ -93,6 +122,9 @@ export async function startFrameServer(
         const [type, flags, stream] = [buffer[3]!, buffer[4]!, buffer.readUInt32BE(5)];
         const payload = buffer.subarray(HEADER_BYTES, HEADER_BYTES + length);
         buffer = buffer.subarray(HEADER_BYTES + length);
+        const received = { type, flags, stream, payload };
+        connection.frames.push(received);
+        options.onFrame?.(connection, received);
         if (type === Frame.SETTINGS && !(flags & ACK)) socket.write(frame(Frame.SETTINGS, ACK, 0, Buffer.alloc(0)));
         else if (type === Frame.PING && !(flags & ACK)) {
           connection.pings.push(performance.now());

@@ -67,3 +67,24 @@ test("what is encoded decodes to itself, long values too", () => {
   ] as const;
   expect([...new HpackDecoder().decode(encodeHeaders(headers))]).toEqual(headers.map(([k, v]) => [k, v]));
 });
+
+test("a header list over the limit is cut, and the table stays in step", () => {
+  const decoder = new HpackDecoder();
+  const entry = Buffer.concat([hex("40 01 61 7f a1 1e"), Buffer.from("x".repeat(4000))]);
+  const headers = decoder.decode(Buffer.concat([entry, Buffer.alloc(100, 0xbe), hex("40 0162 0163")]));
+  expect(decoder.tooLarge).toBe(true);
+  expect(headers.get("a")!.length).toBeLessThan(65_536);
+  expect(headers.has("b")).toBe(false);
+  expect(decoder.decode(hex("be")).get("b")).toBe("c");
+  expect(decoder.tooLarge).toBe(false);
+});
+
+test("whole entries of the static table are encoded by their index", () => {
+  expect(
+    encodeHeaders([
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":status", "200"],
+    ]),
+  ).toEqual(Uint8Array.of(0x83, 0x86, 0x88));
+});
