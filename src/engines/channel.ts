@@ -49,7 +49,7 @@ export interface StreamCall {
 export interface Channel {
   /** Unary call: resolves to the reply's bytes or rejects with a GrpcError. */
   unary(path: string, request: Uint8Array, options?: CallOptions): Promise<Uint8Array>;
-  /** Server-streaming call with one request. Never throws: failures arrive at `onEnd`. Connects on demand. */
+  /** Server-streaming call with one request, whose bytes must not change while the call runs. Never throws: failures arrive at `onEnd`. Connects on demand. */
   serverStream(path: string, request: Uint8Array, handler: StreamHandler, options?: CallOptions): StreamCall;
   /** Closes the connection. Running calls end with UNAVAILABLE. */
   close(): void;

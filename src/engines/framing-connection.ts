@@ -1,14 +1,5 @@
 /** One HTTP/2 connection of the framing channel, from the dial to the last stream (RFC 9113, the client's side). */
-import {
-  ConnectionError,
-  DEFAULT_WINDOW,
-  ErrorCode,
-  Flag,
-  FrameType,
-  MAX_WINDOW,
-  PREFACE,
-  Setting,
-} from "../http2/frames.ts";
+import { ConnectionError, DEFAULT_WINDOW, ErrorCode, Flag, FrameType, MAX_WINDOW, Setting } from "../http2/frames.ts";
 import type { HeaderBlock } from "../http2/header-block.ts";
 import { EMPTY_TABLE, HPACK_TABLE_BYTES, MAX_HEADER_LIST_BYTES } from "../http2/hpack.ts";
 import { IncomingFrames, type IncomingHandler, PING_BYTES } from "../http2/incoming.ts";
@@ -66,10 +57,7 @@ export class FramingConnection implements IncomingHandler {
       onOpen: () => this.greet(),
       onData: (bytes) => this.receive(bytes),
       onDrain: () => this.sender.flush(),
-      onClose: (code) => {
-        const what = this.state === "connecting" ? "cannot connect" : "connection lost";
-        this.destroy(code === undefined ? what : `${what} (${code})`);
-      },
+      onClose: (code) => this.destroy(this.failure(code)),
     });
     this.sender = new FramingSender(socket, {
       beforeFlush: () => this.startWaiting(),
@@ -112,6 +100,11 @@ export class FramingConnection implements IncomingHandler {
     for (const call of calls) call.fail(new GrpcError(GrpcStatus.UNAVAILABLE, why));
   }
 
+  private failure(detail: string | undefined): string {
+    const what = this.state === "connecting" ? "cannot connect" : "connection lost";
+    return detail === undefined ? what : `${what} (${detail})`;
+  }
+
   /** The call ends before its stream does. */
   abandon(call: FramingCall, code: number): void {
     this.waiting.delete(call);
@@ -148,15 +141,12 @@ export class FramingConnection implements IncomingHandler {
 
   /** The socket is up: preface and settings. Calls wait for the peer's, which show that it speaks HTTP/2 and what it allows. */
   private greet(): void {
-    const { out } = this.sender;
-    out.append(PREFACE);
-    out.settings([
+    this.sender.greet([
       [Setting.ENABLE_PUSH, 0],
       [Setting.INITIAL_WINDOW_SIZE, STREAM_WINDOW],
       [Setting.MAX_HEADER_LIST_SIZE, MAX_HEADER_LIST_BYTES],
     ]);
-    out.windowUpdate(0, CONNECTION_WINDOW - DEFAULT_WINDOW);
-    this.sender.flush();
+    this.sender.windowUpdate(0, CONNECTION_WINDOW - DEFAULT_WINDOW);
   }
 
   /** The peer's first settings have come. */
@@ -195,7 +185,6 @@ export class FramingConnection implements IncomingHandler {
     sender.out.headers(call.id, this.tableShrunk ? Buffer.concat([EMPTY_TABLE, block]) : block, false, sender.maxFrame);
     this.tableShrunk = false;
     sender.blocked.add(call);
-    sender.flushSoon();
     // No id is left: the next call takes a new connection.
     if (this.nextId > MAX_WINDOW) this.drain();
   }
@@ -215,8 +204,7 @@ export class FramingConnection implements IncomingHandler {
       this.incoming.push(chunk);
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
-      const what = this.state === "connecting" ? "cannot connect" : "connection lost";
-      this.close(`${what} (${error.message})`, error.code);
+      this.close(this.failure(error.message), error.code);
     }
     const { touched } = this;
     for (let i = 0; i < touched.length; i++) touched[i]!.idle();
@@ -229,28 +217,21 @@ export class FramingConnection implements IncomingHandler {
       this.sender.windowUpdate(0, this.received);
       this.received = 0;
     }
-    const call = this.streams.get(id);
-    if (call === undefined) {
-      this.checkKnown(id);
-      return;
-    }
+    const call = this.callOf(id);
+    if (call === undefined) return;
     if (size > 0) call.takeData(bytes, start, end, size);
     if (ended) call.takeEnd();
   }
 
   onHeaders({ id, ended, headers, tooLarge }: HeaderBlock): void {
-    const call = this.streams.get(id);
-    if (call === undefined) this.checkKnown(id);
-    else if (tooLarge) call.fail(new GrpcError(GrpcStatus.INTERNAL, "headers over the limit of 64 KB"));
-    else call.takeHeaders(headers, ended);
+    const call = this.callOf(id);
+    if (tooLarge) call?.fail(new GrpcError(GrpcStatus.INTERNAL, "headers over the limit of 64 KB"));
+    else call?.takeHeaders(headers, ended);
   }
 
   onReset(id: number, code: number): void {
-    const call = this.streams.get(id);
-    if (call === undefined) {
-      this.checkKnown(id);
-      return;
-    }
+    const call = this.callOf(id);
+    if (call === undefined) return;
     this.forget(call);
     call.takeReset(code);
   }
@@ -281,15 +262,9 @@ export class FramingConnection implements IncomingHandler {
   }
 
   onWindowUpdate(id: number, increment: number): void {
-    if (id === 0) {
-      this.sender.addWindow(increment);
-      return;
-    }
-    const call = this.streams.get(id);
-    if (call === undefined) {
-      this.checkKnown(id);
-      return;
-    }
+    const call = id === 0 ? undefined : this.callOf(id);
+    if (id === 0) this.sender.addWindow(increment);
+    if (call === undefined) return;
     call.sendWindow += increment;
     if (call.sendWindow > MAX_WINDOW)
       call.fail(new GrpcError(GrpcStatus.INTERNAL, "window overflow"), ErrorCode.FLOW_CONTROL_ERROR);
@@ -307,9 +282,11 @@ export class FramingConnection implements IncomingHandler {
     for (const call of unserved) call.fail(new GrpcError(GrpcStatus.UNAVAILABLE, "the engine is shutting down"));
   }
 
-  /** A frame of a stream that is over needs no answer; one of a stream that never was ends the connection. */
-  private checkKnown(id: number): void {
-    if (id % 2 === 0 || id >= this.nextId)
+  /** The call of a stream. A frame of one that is over is ignored; one that never was ends the connection. */
+  private callOf(id: number): FramingCall | undefined {
+    const call = this.streams.get(id);
+    if (call === undefined && (id % 2 === 0 || id >= this.nextId))
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "frame of a stream that was never opened");
+    return call;
   }
 }

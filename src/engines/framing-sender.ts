@@ -6,6 +6,7 @@ import {
   ErrorCode,
   FrameType,
   MAX_WINDOW,
+  PREFACE,
 } from "../http2/frames.ts";
 import { PING_BYTES } from "../http2/incoming.ts";
 import { OutBuffer } from "../http2/out-buffer.ts";
@@ -40,6 +41,18 @@ export class FramingSender {
     private readonly socket: FramingSocket,
     private readonly events: SenderEvents,
   ) {}
+
+  /** The beginning of every connection: our preface and settings. */
+  greet(settings: readonly (readonly [key: number, value: number])[]): void {
+    this.out.append(PREFACE);
+    this.out.settings(settings);
+    this.flushSoon();
+  }
+
+  headers(id: number, block: Uint8Array): void {
+    this.out.headers(id, block, false, this.maxFrame);
+    this.flushSoon();
+  }
 
   windowUpdate(id: number, increment: number): void {
     this.out.windowUpdate(id, increment);

@@ -1,5 +1,6 @@
 /** What only our own framing can be asked, frame by frame: flow control, odd frames, breaches of the protocol. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createServer } from "node:net";
 import type { Channel, ChannelOptions } from "../../../src/engines/channel.ts";
 import { createFramingChannel } from "../../../src/engines/framing-channel.ts";
 import { GrpcStatus } from "../../../src/engines/grpc-error.ts";
@@ -478,7 +479,6 @@ describe("receiving", () => {
   });
 
   test("a peer that speaks something else", async () => {
-    const { createServer } = await import("node:net");
     const server = createServer((socket) => {
       socket.on("error", () => {});
       socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");

@@ -12,7 +12,7 @@ import {
   serverKey,
 } from "../../support/certificates.ts";
 import { startTestServer, type TestServer } from "../../support/grpc-server.ts";
-import { CHANNELS, failure, json, NOTHING, OPTIONS, text } from "./channels.ts";
+import { CHANNELS, failure, json, NOTHING, OPTIONS, read, text } from "./channels.ts";
 
 setDefaultTimeout(20_000);
 
@@ -72,6 +72,20 @@ describe.each(CHANNELS)("TLS, channel %s", (_name, create) => {
         );
     },
   );
+
+  test("large messages both ways, and a stream that is paused", async () => {
+    server = await startTestServer({ tls });
+    const secure = open("localhost", { ca });
+    const big = Uint8Array.from({ length: 5 << 20 }, (_, i) => i % 251);
+    expect(Buffer.compare(await secure.unary("/test.Bytes/Echo", big), big)).toBe(0);
+    const reading = read(secure, "/test.Bytes/Stream", json({ count: 400, size: 16_384 }), (n, { call }) => {
+      if (n !== 20) return;
+      call.pause();
+      setTimeout(() => call.resume(), 100);
+    });
+    expect(await reading.done).toBeUndefined();
+    expect(reading.numbers).toEqual(Array.from({ length: 400 }, (_, i) => i));
+  });
 
   test("plain HTTP/2 to a TLS server", async () => {
     server = await startTestServer({ tls });
