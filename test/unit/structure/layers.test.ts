@@ -12,6 +12,7 @@ const PARTS: Readonly<Record<string, string>> = {
   "server/context.ts": "request",
   "server/event-stream.ts": "request",
   "server/request-scope.ts": "request",
+  "server/ticker.ts": "request",
 };
 
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
