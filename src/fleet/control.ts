@@ -16,6 +16,11 @@ export interface FleetControl {
 const UNHEALTHY_CHECK_MS = 5000;
 const FIRST_PAUSE_MS = 100;
 
+/** One spelling for one worker. */
+function normalUrl(url: string): string {
+  return url.replace(/\/$/, "").toLowerCase();
+}
+
 /**
  * Brings the workers up, loads the models they serve, and watches their health. `publish` gets the fleet at every change of
  * who is in it and resolves when everybody knows it; states go to the board.
@@ -35,6 +40,9 @@ export function startFleetControl(
   const ready = new Promise<WorkerEntry>((resolve) => {
     onReady = resolve;
   });
+
+  const urls = [...new Set(config.workerUrls.map(normalUrl))];
+  const tell = () => publish({ workers: [...workers], expected: urls.length, models: catalog.entries() });
 
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
@@ -77,7 +85,7 @@ export function startFleetControl(
         if (closing.signal.aborted) return engine.close();
         engines.add(engine);
         if (!workers.some(({ id }) => id === entry.id)) workers.push(entry); // there already if publishing failed before
-        await publish({ workers: [...workers], models: catalog.entries() });
+        await tell();
         board.setState(slot, WorkerState.ready);
         log.info("worker is ready", { worker: url, dialect: engine.dialect, model: entry.model });
         onReady(entry);
@@ -132,7 +140,8 @@ export function startFleetControl(
     }
   }
 
-  for (const url of config.workerUrls) {
+  tell().catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
+  for (const url of urls) {
     run(url).catch((error: unknown) => log.error("worker task failed", { worker: url, error }));
   }
   return {

@@ -32,8 +32,11 @@ export interface ModelEntry {
 
 /** All that serving threads know of the fleet besides the board; control sends a new one at every change. */
 export interface FleetSnapshot {
+  /** Workers that have registered. */
   readonly workers: readonly WorkerEntry[];
+  /** Workers that there are to be, those that are still starting among them. */
+  readonly expected: number;
   readonly models: readonly ModelEntry[];
 }
 
-export const emptyFleet: FleetSnapshot = { workers: [], models: [] };
+export const emptyFleet: FleetSnapshot = { workers: [], expected: 0, models: [] };

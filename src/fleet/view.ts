@@ -25,6 +25,9 @@ export interface Lease {
   release(): void;
 }
 
+const AVOID_MS = 1000;
+const NONE: ReadonlySet<number> = new Set();
+
 export type EngineFactory = (worker: WorkerEntry) => Engine;
 
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
@@ -75,10 +78,13 @@ export class FleetView {
     return this.snapshot.models;
   }
 
+  /** A model by its name or alias. While workers are still starting, an unknown one may be theirs: then it is unavailable. */
   model(name: string): Model {
     const model = this.models.get(name);
-    if (model === undefined) throw new ModelNotFoundError(name);
-    return model;
+    if (model !== undefined) return model;
+    throw this.snapshot.workers.length < this.snapshot.expected
+      ? new NoWorkersError(name)
+      : new ModelNotFoundError(name);
   }
 
   readyWorkers(): number {
@@ -86,15 +92,21 @@ export class FleetView {
   }
 
   get workerCount(): number {
-    return this.snapshot.workers.length;
+    return this.snapshot.expected;
   }
 
-  /** Books a place at the least loaded ready worker of a model. */
-  lease(model: Model): Lease {
+  /**
+   * Books a place at the least loaded ready worker of a model, but for those in `tried`. Workers that could not be reached a moment
+   * ago come last. Throws NoWorkersError.
+   */
+  lease(model: Model, tried: ReadonlySet<number> = NONE): Lease {
     const candidates = this.snapshot.workers.filter(
-      (worker) => worker.model === model.entry.id && this.board.state(worker.slot) === WorkerState.ready,
+      ({ model: id, slot }) =>
+        id === model.entry.id && this.board.state(slot) === WorkerState.ready && !tried.has(slot),
     );
-    const worker = leastLoad(candidates, ({ slot }) => this.board.running(slot), this.turn++);
+    const reachable = candidates.filter(({ slot }) => !this.board.isAvoided(slot));
+    const choice = reachable.length > 0 ? reachable : candidates;
+    const worker = leastLoad(choice, ({ slot }) => this.board.running(slot), this.turn++);
     if (worker === undefined) throw new NoWorkersError(model.entry.id);
     let engine = this.engines.get(worker.url);
     if (engine === undefined) {
@@ -109,6 +121,11 @@ export class FleetView {
       this.board.release(worker.slot, this.thread);
     };
     return { worker, engine, release };
+  }
+
+  /** The worker could not be reached: others are preferred for a second. */
+  avoid(worker: WorkerEntry): void {
+    this.board.avoid(worker.slot, AVOID_MS);
   }
 
   close(): void {

@@ -13,7 +13,8 @@ import { engineFailure } from "./engine-failure.ts";
 import type { GenerationEvent, GenerationSink } from "./events.ts";
 
 export interface Generation {
-  readonly engine: Engine;
+  /** Where it goes: an engine, or whoever chooses one. */
+  readonly engine: Pick<Engine, "generate">;
   readonly tokenizer: Tokenizer;
   readonly request: GenerateRequest;
   readonly output: OutputOptions;

@@ -2,6 +2,7 @@ import { ValidationError } from "elysia";
 import { openAiErrorResponse } from "../apis/openai/errors.ts";
 import { BadJsonError, GatewayError, InternalError, MethodNotAllowedError, RouteNotFoundError } from "../errors.ts";
 import type { ServerContext } from "./context.ts";
+import { logFailure } from "./log-failure.ts";
 import { requestId } from "./request-id.ts";
 import { invalidBody, type SchemaProblem } from "./validation.ts";
 
@@ -56,15 +57,7 @@ export function failureResponse(
 ): Response {
   const failure = toGatewayError(error, code, request, methods);
   const id = requestId(request, context.config);
-  if (failure.status >= 500 && failure.code !== "shutting_down") {
-    context.log[failure instanceof InternalError ? "error" : "warn"]("request failed", {
-      request: id,
-      path: pathOf(request.url).slice(0, 200),
-      status: failure.status,
-      code: failure.code,
-      error: failure.cause ?? failure,
-    });
-  }
+  logFailure(context.log, id, pathOf(request.url).slice(0, 200), failure);
   const extra: Record<string, string> = { "x-request-id": id };
   for (const [name, value] of Object.entries(headers))
     if (name.startsWith("access-control-") || name === "vary") extra[name] = String(value);

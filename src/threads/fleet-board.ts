@@ -2,13 +2,16 @@
  * The fleet board: what all threads know of the workers, in shared memory. Control writes states; serving threads book the
  * requests they have sent. This module owns the layout; nobody else computes an offset.
  *
- * Layout, in 32-bit integers: a header [threads], then one row a worker: [state, running of thread 0 .. MAX_THREADS - 1].
+ * Layout, in 32-bit integers: a header [threads], then one row a worker: [state, avoided until, running of thread 0 ..
+ * MAX_THREADS - 1]. Times are tenths of a second, the low 31 bits of them.
  * Each thread writes its own column only, so that a thread's bookings can be taken back when it dies.
  */
 const MAX_WORKERS = 1024;
 export const MAX_THREADS = 64;
 const HEADER = 16;
-const ROW = 1 + MAX_THREADS;
+const AVOIDED = 1;
+const RUNNING = 2;
+const ROW = RUNNING + MAX_THREADS;
 
 export const WorkerState = { absent: 0, starting: 1, ready: 2, unhealthy: 3, draining: 4 } as const;
 export type WorkerStateCode = (typeof WorkerState)[keyof typeof WorkerState];
@@ -52,18 +55,28 @@ export class FleetBoard {
     Atomics.store(this.cells, HEADER + slot * ROW, state);
   }
 
+  /** Makes every thread prefer other workers for a while: this one could not be reached. */
+  avoid(slot: number, ms: number, now = Date.now()): void {
+    Atomics.store(this.cells, HEADER + slot * ROW + AVOIDED, tenths(now + ms));
+  }
+
+  isAvoided(slot: number, now = Date.now()): boolean {
+    const until = Atomics.load(this.cells, HEADER + slot * ROW + AVOIDED);
+    return until !== 0 && (until - tenths(now)) << 1 > 0;
+  }
+
   /** Books one request of a thread at a worker; `release` takes it back, exactly once. */
   book(slot: number, thread: number): void {
-    Atomics.add(this.cells, HEADER + slot * ROW + 1 + thread, 1);
+    Atomics.add(this.cells, HEADER + slot * ROW + RUNNING + thread, 1);
   }
 
   release(slot: number, thread: number): void {
-    Atomics.sub(this.cells, HEADER + slot * ROW + 1 + thread, 1);
+    Atomics.sub(this.cells, HEADER + slot * ROW + RUNNING + thread, 1);
   }
 
   /** Requests running at a worker, of all threads. */
   running(slot: number): number {
-    const at = HEADER + slot * ROW + 1;
+    const at = HEADER + slot * ROW + RUNNING;
     let sum = 0;
     for (let thread = 0; thread < this.threads; thread++) sum += Atomics.load(this.cells, at + thread);
     return sum;
@@ -71,6 +84,10 @@ export class FleetBoard {
 
   /** Takes back everything that a dead thread had booked. */
   forgetThread(thread: number): void {
-    for (let slot = 0; slot < MAX_WORKERS; slot++) Atomics.store(this.cells, HEADER + slot * ROW + 1 + thread, 0);
+    for (let slot = 0; slot < MAX_WORKERS; slot++) Atomics.store(this.cells, HEADER + slot * ROW + RUNNING + thread, 0);
   }
+}
+
+function tenths(ms: number): number {
+  return Math.floor(ms / 100) % 2 ** 31;
 }

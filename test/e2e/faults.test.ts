@@ -175,4 +175,21 @@ describe("engine faults", () => {
       await engine.stop();
     }
   });
+
+  test("of two engines one dies: nobody notices but who was streaming from it", async () => {
+    const engines = [await startEngine(), await startEngine()];
+    const gateway = await startGateway(engines, ["--threads", "1"]);
+    try {
+      const ask = () => chat(gateway, { model: gateway.model, messages: user("hello"), max_tokens: 3 });
+      for (let i = 0; i < 4; i++) expect((await ask()).status).toBe(200);
+      engines[0]!.program.kill("SIGKILL");
+      await engines[0]!.program.exited;
+      for (let i = 0; i < 20; i++) expect((await ask()).status).toBe(200);
+      const many = await Promise.all(Array.from({ length: 20 }, ask));
+      expect(many.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    } finally {
+      await gateway.stop();
+      for (const engine of engines) await engine.stop();
+    }
+  });
 });

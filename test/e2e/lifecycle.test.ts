@@ -127,7 +127,7 @@ describe("starting", () => {
     expect(program.output()).toContain("--worker-urls");
   });
 
-  test("an engine that comes later is found; until then requests get 404 and readiness 503", async () => {
+  test("an engine that comes later is found; until then requests and readiness get 503", async () => {
     const first = await startEngine(SCRIPT);
     const port = new URL(first.url.replace("grpc:", "http:")).port;
     await first.stop();
@@ -135,6 +135,7 @@ describe("starting", () => {
     const [, url] = await gateway.until(/listening url=(\S+)/);
     expect((await fetch(`${url}/readiness`)).status).toBe(503);
     expect((await fetch(`${url}/liveness`)).status).toBe(200);
+    expect((await chat({ url: url! }, { model: "collie-demo", messages: user("Hello") })).status).toBe(503);
     const engine = start(["engine", "--port", port]);
     await gateway.until(/ready on/);
     expect((await fetch(`${url}/readiness`)).status).toBe(200);

@@ -1,11 +1,13 @@
 import type { SamplingParams } from "../../engines/engine.ts";
 import { ClientClosedError, InvalidRequestError } from "../../errors.ts";
-import type { Lease, Model } from "../../fleet/view.ts";
+import { dispatcher } from "../../fleet/dispatch.ts";
+import type { Model } from "../../fleet/view.ts";
 import type { OutputOptions } from "../../generation/choice.ts";
 import { buildPrompt, type Prompt } from "../../generation/prompt.ts";
 import { type Generation, runGeneration } from "../../generation/run.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { EventStream } from "../../server/event-stream.ts";
+import { logFailure } from "../../server/log-failure.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import type { ChatAnswer } from "./answer.ts";
 import { ChatCollector } from "./collect.ts";
@@ -16,11 +18,6 @@ import { ChatStream, type FrameWriter } from "./stream.ts";
 
 /** Answers a validated chat request. Throws GatewayErrors; the scope is finished when the answer is complete. */
 export async function handleChat(body: ChatRequest, context: ServerContext, scope: RequestScope): Promise<Response> {
-  let lease: Lease | undefined;
-  const finish = () => {
-    lease?.release();
-    scope.finish();
-  };
   try {
     const stream = body.stream === true;
     if (!stream && body.stream_options) {
@@ -34,13 +31,10 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
       defaults: model.entry.defaultSampling,
     });
     const answer = chatAnswer(body, scope, model, prompt);
-    lease = context.fleet.lease(model);
-    const generation = chatGeneration(body, scope, model, prompt, sampling, answer, lease);
-    return stream
-      ? await streamed(generation, answer, context, scope, finish)
-      : await collected(generation, answer, scope, finish);
+    const generation = chatGeneration(body, scope, context, model, prompt, sampling, answer);
+    return stream ? await streamed(generation, answer, context, scope) : await collected(generation, answer, scope);
   } catch (error) {
-    finish();
+    scope.finish();
     throw error;
   }
 }
@@ -77,11 +71,11 @@ function chatAnswer(body: ChatRequest, scope: RequestScope, model: Model, prompt
 function chatGeneration(
   body: ChatRequest,
   scope: RequestScope,
+  context: ServerContext,
   model: Model,
   prompt: Prompt,
   sampling: SamplingParams,
   answer: ChatAnswer,
-  lease: Lease,
 ): Generation {
   const stop = sampling.stop ?? [];
   const output: OutputOptions = {
@@ -100,7 +94,7 @@ function chatGeneration(
   const engineStops = answer.choices > 1 ? sampling : { ...sampling, stop: [] };
   const dataParallelRank = body.data_parallel_rank ?? body.routed_dp_rank;
   return {
-    engine: lease.engine,
+    engine: dispatcher(context.fleet, model),
     tokenizer: model.tokenizer,
     output,
     request: {
@@ -113,15 +107,10 @@ function chatGeneration(
   };
 }
 
-async function collected(
-  generation: Generation,
-  answer: ChatAnswer,
-  scope: RequestScope,
-  finish: () => void,
-): Promise<Response> {
+async function collected(generation: Generation, answer: ChatAnswer, scope: RequestScope): Promise<Response> {
   const collector = new ChatCollector(answer);
   await runGeneration(generation, collector, scope.signal).done;
-  finish();
+  scope.finish();
   if (collector.error) throw collector.error;
   return Response.json(collector.object(), { headers: { "x-request-id": scope.id } });
 }
@@ -131,7 +120,6 @@ async function streamed(
   answer: ChatAnswer,
   context: ServerContext,
   scope: RequestScope,
-  finish: () => void,
 ): Promise<Response> {
   let running: ReturnType<typeof runGeneration> | undefined;
   let first!: () => void;
@@ -149,7 +137,7 @@ async function streamed(
     onResume: () => running?.resume(),
     onClosed() {
       if (!sink.finished) scope.abort(new ClientClosedError());
-      finish();
+      scope.finish();
     },
   });
   const sink = new ChatStream(answer, out satisfies FrameWriter, first);
@@ -159,5 +147,8 @@ async function streamed(
     out.close();
     throw sink.error;
   }
+  void running.done.then(() => {
+    if (sink.error) logFailure(context.log, scope.id, "/v1/chat/completions", sink.error);
+  });
   return out.response({ "x-request-id": scope.id });
 }

@@ -69,12 +69,13 @@ test("a worker counts only when every thread knows it", async () => {
     return known.promise;
   });
   const { ready } = world.start();
-  await until(() => published.length === 1, "the new fleet");
+  await until(() => published.length === 2, "the new fleet");
+  expect(published[0]).toMatchObject({ workers: [], expected: 1, models: [] }); // who is still to come
   expect(world.board.state(0)).toBe(WorkerState.starting);
   known.resolve();
   expect(await ready).toMatchObject({ url: world.url, slot: 0, dialect: "vllm", model: "served" });
   expect(world.board.state(0)).toBe(WorkerState.ready);
-  expect(published[0]?.models.map(({ id, contextLength }) => [id, contextLength])).toEqual([["served", 512]]);
+  expect(published[1]?.models.map(({ id, contextLength }) => [id, contextLength])).toEqual([["served", 512]]);
 });
 
 test("an unhealthy worker is taken out after the threshold and comes back after its own", async () => {

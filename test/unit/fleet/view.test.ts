@@ -29,7 +29,11 @@ function worker(id: string, model: string, state: number = WorkerState.ready): W
 
 const a = modelEntry({ id: "org/a", aliases: ["a", "default"] });
 const b = modelEntry({ id: "b", aliases: [] });
-const fleet = (workers: WorkerEntry[], models = [a, b]): FleetSnapshot => ({ workers, models });
+const fleet = (workers: WorkerEntry[], models = [a, b]): FleetSnapshot => ({
+  workers,
+  expected: workers.length,
+  models,
+});
 
 describe("models", () => {
   test("are found by id and alias, with their tokenizer and template", () => {

@@ -53,6 +53,7 @@ export function startGateway(
   board.setState(slot, WorkerState.ready);
   const fleet = new FleetView(board, 0, () => engine);
   fleet.apply({
+    expected: 1,
     workers: [{ id: "w", slot, url: "grpc://engine.internal:50051", dialect: "scripted", model: MODEL }],
     models,
   });

@@ -90,6 +90,7 @@ test("draining lets a running stream finish and takes no new request", async () 
   const { url, board, slot, serving } = start([]);
   const stub = await startEngine();
   serving.apply({
+    expected: 1,
     workers: [{ id: "w", slot, url: `grpc://127.0.0.1:${stub.port}`, dialect: "vllm", model: MODEL }],
     models: [modelEntry()],
   });
@@ -117,6 +118,7 @@ test("when the grace is over the rest is told, and the engine freed", async () =
   const { url, board, slot, serving } = start([]);
   const stub = await startEngine();
   serving.apply({
+    expected: 1,
     workers: [{ id: "w", slot, url: `grpc://127.0.0.1:${stub.port}`, dialect: "vllm", model: MODEL }],
     models: [modelEntry()],
   });

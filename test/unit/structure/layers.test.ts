@@ -13,6 +13,7 @@ const PARTS: Readonly<Record<string, string>> = {
   "server/event-stream.ts": "request",
   "server/request-scope.ts": "request",
   "server/ticker.ts": "request",
+  "server/log-failure.ts": "request",
 };
 
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {

@@ -31,6 +31,7 @@ async function start(count: number, port = 0) {
 }
 
 const fleet: FleetSnapshot = {
+  expected: 1,
   workers: [{ id: "w", slot: 0, url: "grpc://127.0.0.1:1", dialect: "vllm", model: MODEL }],
   models: [modelEntry()],
 };

@@ -21,6 +21,7 @@ function world(engine: ScriptedEngine, args: string[] = []) {
   board.setState(slot, WorkerState.ready);
   const fleet = new FleetView(board, 0, () => engine);
   fleet.apply({
+    expected: 1,
     workers: [{ id: "w", slot, url: "grpc://engine:1", dialect: "scripted", model: MODEL }],
     models: [modelEntry()],
   });
