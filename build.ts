@@ -22,6 +22,7 @@ const { exitCode } = Bun.spawnSync(
     "build",
     "--compile",
     "--minify",
+    "--keep-names", // error classes go to the log by name
     "--sourcemap",
     "--bytecode",
     "--format=esm",

@@ -1,5 +1,5 @@
 import type { OptionTable } from "../config/option.ts";
-import { serveOptions } from "../config/serve-options.ts";
+import { demoOptions, serveOptions } from "../config/serve-options.ts";
 import { simulatorOptions } from "../simulator/options.ts";
 import type { Command } from "./command.ts";
 
@@ -21,7 +21,7 @@ export const commands: readonly Command[] = [
     name: "demo",
     summary: "Start a simulated engine and the gateway before it, to look around.",
     usage: "[flags of serve]",
-    options: serveOptions,
+    options: demoOptions,
     load: () => import("./demo.ts"),
   },
   {

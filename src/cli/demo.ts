@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { version } from "../../package.json" with { type: "json" };
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";
-import { serveOptions } from "../config/serve-options.ts";
+import { demoOptions } from "../config/serve-options.ts";
 import { ownCommand } from "../program.ts";
 import { ENGINE_READY } from "./engine.ts";
 import { serve } from "./serve.ts";
@@ -48,14 +48,15 @@ function startEngine(env: Environment): Promise<ChildEngine> {
   });
 }
 
-function curlLine(url: string, model: string): string {
+function curlLine(url: string, model: string, apiKey: string | undefined): string {
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }], stream: true });
-  return `curl -N ${url}/v1/chat/completions -H 'Content-Type: application/json' -d '${body}'`;
+  const key = apiKey === undefined ? "" : " -H 'Authorization: Bearer YOUR_KEY'";
+  return `curl -N ${url}/v1/chat/completions -H 'Content-Type: application/json'${key} -d '${body}'`;
 }
 
 /** `collie demo`: the gateway with a simulated engine behind it, ready for a first request. */
 export async function run(args: readonly string[], env: Environment): Promise<number> {
-  const { values, warnings } = resolveOptions(serveOptions, { args, env });
+  const { values, warnings } = resolveOptions(demoOptions, { args, env });
   for (const warning of warnings) process.stderr.write(`collie: ${warning}\n`);
   const logLevel =
     args.some((arg) => arg.startsWith("--log-level")) || env["COLLIE_LOG_LEVEL"] ? values.logLevel : "warn";
@@ -74,7 +75,7 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
   const serving = serve({ ...values, logLevel, workerUrls: [engine.url] }, env, {
     onReady(url, model) {
       process.stdout.write(
-        `collie ${version} ready on ${url}, model ${model} on a simulated engine. Try:\n\n  ${curlLine(url, model)}\n\n`,
+        `collie ${version} ready on ${url}, model ${model} on a simulated engine. Try:\n\n  ${curlLine(url, model, values.apiKey)}\n\n`,
       );
     },
   });

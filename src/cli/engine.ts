@@ -30,7 +30,9 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
   try {
     simulator = await startSimulator(values, cacheDir === undefined ? {} : { tokenizerCacheDir: cacheDir });
   } catch (error) {
-    process.stderr.write(`collie: ${(error as Error).message}\n`);
+    const { code, message } = error as { code?: string; message: string };
+    const taken = code === "EADDRINUSE" || /in use/.test(message);
+    process.stderr.write(`collie: ${taken ? "--port or --stats-port: the port is in use" : message}\n`);
     return 1;
   }
   const { port, statsPort } = simulator;

@@ -1,5 +1,7 @@
 import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
+import { missingFiles } from "../config/checks.ts";
+import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
@@ -32,6 +34,8 @@ export interface ServeHooks {
 
 /** Runs the gateway until it is told to stop; gives the exit status. */
 export async function serve(config: ServeConfig, env: Environment, hooks: ServeHooks = {}): Promise<number> {
+  const missing = missingFiles(config);
+  if (missing.length > 0) throw new ConfigError(missing);
   const stop = whenAskedToStop();
   const log = createLogger({ level: config.logLevel, json: config.logJson });
   const threads = threadCount(config);

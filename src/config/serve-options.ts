@@ -9,7 +9,8 @@ function workerUrlProblem(value: string): string | undefined {
     return "is not a URL such as grpc://127.0.0.1:50051";
   }
   if (!["grpc:", "grpcs:"].includes(url.protocol)) return "must start with grpc:// or grpcs://";
-  if (url.hostname === "" || url.port === "") return "needs a host and a port, such as grpc://127.0.0.1:50051";
+  if (url.hostname === "" || url.port === "" || url.port === "0")
+    return "needs a host and a port, such as grpc://127.0.0.1:50051";
   if (url.username || url.password || (url.pathname !== "" && url.pathname !== "/") || url.search || url.hash)
     return "may hold a host and a port only";
   return undefined;
@@ -17,6 +18,10 @@ function workerUrlProblem(value: string): string | undefined {
 
 /** Timers hold 31 bits of milliseconds. */
 const MOST_SECONDS = 2_000_000;
+
+function headerNameProblem(name: string): string | undefined {
+  return /^[\w!#$%&'*+.^`|~-]+$/.test(name) ? undefined : "is not the name of a header";
+}
 
 function aliasProblem(value: string): string | undefined {
   return /^[^=]+=.+$/.test(value) ? undefined : "must be alias=name";
@@ -69,6 +74,7 @@ export const serveOptions = {
     flag: "request-id-headers",
     type: "strings",
     default: ["x-request-id", "x-correlation-id", "x-trace-id", "request-id"],
+    check: headerNameProblem,
     group: "Requests",
     help: "Headers to take a request's id from, in order.",
   },
@@ -221,6 +227,9 @@ export const serveOptions = {
   },
   logJson: { flag: "log-json", type: "boolean", group: "Logging", help: "Log one JSON object a line." },
 } as const satisfies OptionTable;
+
+/** Settings of `collie demo`: its worker is its own. */
+export const { workerUrls: _, ...demoOptions } = serveOptions;
 
 /** Effective settings of `collie serve`, frozen. */
 export type ServeConfig = ValuesOf<typeof serveOptions>;

@@ -2,6 +2,7 @@ import { Elysia, t } from "elysia";
 import { handleChat } from "../apis/chat/handle.ts";
 import { chatRequest, chatResponse } from "../apis/chat/schema.ts";
 import { modelList, modelObject } from "../apis/models/objects.ts";
+import { errorResponse } from "../apis/openai/errors.ts";
 import { ModelNotFoundError, ShuttingDownError } from "../errors.ts";
 import { keyCheck } from "./auth.ts";
 import { readJson } from "./body.ts";
@@ -50,6 +51,14 @@ export function createApp(context: ServerContext) {
             "OpenAI's Chat Completions with the sampling extensions of vLLM and SGLang. With `stream`, server-sent events.",
           responses: {
             200: { description: "The answer", content: { "application/json": { schema: chatResponse as object } } },
+            "4XX": {
+              description: "The request is wrong",
+              content: { "application/json": { schema: errorResponse as object } },
+            },
+            "5XX": {
+              description: "It could not be served",
+              content: { "application/json": { schema: errorResponse as object } },
+            },
           },
         },
       },

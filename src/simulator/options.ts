@@ -1,3 +1,4 @@
+import { pathProblem } from "../config/checks.ts";
 import type { OptionTable, ValuesOf } from "../config/option.ts";
 
 /** Settings of `collie engine`, the simulated engine. */
@@ -41,6 +42,7 @@ export const simulatorOptions = {
     flag: "model-path",
     aliases: ["model"],
     type: "string",
+    check: pathProblem,
     group: "Model",
     help: "Folder with the tokenizer and configuration to pretend to serve (default: a built-in one).",
   },
@@ -96,6 +98,7 @@ export const simulatorOptions = {
   script: {
     flag: "script",
     type: "string",
+    check: pathProblem,
     group: "Output",
     help: "YAML file with rules: which prompts get which answers, paces and faults.",
   },

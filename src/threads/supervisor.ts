@@ -50,7 +50,7 @@ export async function startServingThreads(
 
 function listenError(config: ServeConfig, error: unknown): ListenError {
   const { code, message } = error as { code?: string; message: string };
-  const reason = code === "EADDRINUSE" ? "the address is in use" : message;
+  const reason = code === "EADDRINUSE" ? "the address is in use; choose another with --port" : message;
   return new ListenError(`cannot listen on ${config.host}:${config.port}: ${reason}`, { cause: error });
 }
 

@@ -1,3 +1,4 @@
+import { Type as t } from "@sinclair/typebox";
 import type { GatewayError } from "../../errors.ts";
 
 /** Error object of the OpenAI API family. All four keys are always there. */
@@ -9,6 +10,16 @@ export interface OpenAiError {
     readonly code: string | null;
   };
 }
+
+/** The same as a schema, for the API document. */
+export const errorResponse = t.Object({
+  error: t.Object({
+    message: t.String(),
+    type: t.String(),
+    param: t.Union([t.String(), t.Null()]),
+    code: t.Union([t.String(), t.Null()]),
+  }),
+});
 
 function errorType(status: number): string {
   if (status === 401) return "authentication_error";
