@@ -23,6 +23,8 @@ export interface EventStreamOptions {
 const PAUSE_AT = 1 << 18;
 const CUT_AT = 1 << 25;
 
+/** Bun sends what is longer than the high-water mark with the write itself; a flush would be one more call. */
+const AT_ONCE = 64;
 const LONGEST_TICK_MS = 1000;
 
 /** Every SSE client skips comment lines. */
@@ -94,7 +96,7 @@ export class EventStream {
       },
       cancel: () => this.close(),
     };
-    const body = new ReadableStream(stream as unknown as UnderlyingDefaultSource);
+    const body = new ReadableStream(stream as unknown as UnderlyingDefaultSource, { highWaterMark: AT_ONCE });
     return new Response(body, {
       headers: {
         "content-type": "text/event-stream; charset=utf-8",
@@ -129,7 +131,7 @@ export class EventStream {
     this.lastWrite = Date.now();
     try {
       const written = controller.write(data);
-      const flushed = controller.flush();
+      const flushed = data.length > AT_ONCE ? undefined : controller.flush();
       if (written instanceof Promise || flushed instanceof Promise) {
         this.full = true;
         Promise.all([written, flushed]).then(
