@@ -3,6 +3,8 @@ import { sendDatagram } from "./datagram.ts";
 /** Where the functions here look and complain; both have the process's own as default. */
 export interface NotifyContext {
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** False ends the watchdog's pings: the service needs to be started anew. */
+  readonly alive?: () => boolean;
   /** Told when systemd can't be reached; the service goes on. */
   readonly warn?: (message: string) => void;
 }
@@ -47,6 +49,7 @@ export function startWatchdog(context: NotifyContext = {}): () => void {
   const quiet: NotifyContext = { ...context, warn: () => {} };
   let reached = true;
   const ping = () => {
+    if (context.alive?.() === false) return;
     // Warned about once per outage, not at every ping.
     reached = send("WATCHDOG=1", false, reached ? context : quiet);
   };

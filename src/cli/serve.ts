@@ -59,7 +59,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   });
   const warn = (message: string) => log.warn(message);
   notifyReady(`Serving on ${url}`, { env, warn });
-  const stopWatchdog = startWatchdog({ env, warn });
+  const stopWatchdog = startWatchdog({ env, warn, alive: () => !serving.isStuck() });
 
   const signal = await stop.first;
   log.info("stopping", { signal, grace_secs: config.shutdownGracePeriodSecs });

@@ -15,6 +15,8 @@ export interface OutputOptions {
   readonly quietEosTokenIds: ReadonlySet<number>;
   /** Keep the stop string, or the text of the stop token, in the output. */
   readonly includeStop: boolean;
+  /** More tokens than this are not given out, whatever the engine does. */
+  readonly maxTokens: number;
   /** Stops count from the token after these on. */
   readonly minTokens: number;
   readonly logprobs: boolean;
@@ -44,12 +46,16 @@ export class Choice {
     this.stops = options.stop.length > 0 ? new StopMatcher(options.stop, options.includeStop) : undefined;
   }
 
-  /** Takes new ids; true when a stop string ended the choice with them, which the engine may not know. */
+  /** Takes new ids; true when the choice ended with them in a way that the engine may not know: a stop string, or too many. */
   push(ids: Uint32Array, count: number, logprobs: TokenLogprobs | undefined): boolean {
     if (this.stopped !== undefined || this.finished) return false;
     let row = 0;
     for (let i = 0; i < count; i++) {
       const id = ids[i]!;
+      if (this.tokens >= this.options.maxTokens) {
+        this.stopped = "length";
+        return true;
+      }
       this.tokens++;
       if (this.options.tokenIds) (this.ids ??= []).push(id);
       // An engine may leave positions out: a row belongs to the token that it names.

@@ -1,6 +1,6 @@
-import { InvalidRequestError } from "../errors.ts";
+import { ContextLengthError, InvalidRequestError } from "../errors.ts";
 import type { ChatTemplate, TemplateMessage } from "../template/chat-template.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
 import type { Conversation, Message } from "./conversation.ts";
 
 /** What goes to an engine: token ids, and the text they came from. */
@@ -22,8 +22,32 @@ function templateMessage(message: Message): TemplateMessage {
 /** Put after a final message that the model is to go on with; no text of a client ends with it. */
 const MARK = "\u{e000}\u{e001}go on\u{e001}\u{e000}";
 
-/** Renders a conversation and turns it into token ids. */
-export function buildPrompt(conversation: Conversation, template: ChatTemplate, tokenizer: Tokenizer): Prompt {
+/** Token ids of a prompt. A text that cannot fit the context is refused before it costs seconds to encode. */
+function encode(text: string, tokenizer: Tokenizer, contextLength: number): Uint32Array {
+  if (contextLength > 0 && text.length > contextLength * tokenizer.longestToken) {
+    throw new ContextLengthError(
+      `This model's maximum context length is ${contextLength} tokens. However, the messages have ${text.length} characters, which is more than fits. Please shorten the messages.`,
+      { param: "messages" },
+    );
+  }
+  try {
+    return tokenizer.encode(text);
+  } catch (error) {
+    if (!(error instanceof TokenizerError)) throw error;
+    throw new InvalidRequestError(`The messages cannot be tokenized: ${error.message}`, {
+      param: "messages",
+      cause: error,
+    });
+  }
+}
+
+/** Renders a conversation and turns it into token ids. `contextLength` is in tokens; 0 = unknown. */
+export function buildPrompt(
+  conversation: Conversation,
+  template: ChatTemplate,
+  tokenizer: Tokenizer,
+  contextLength: number,
+): Prompt {
   const messages = conversation.messages.map(templateMessage);
   const final = messages.at(-1);
   if (conversation.continueFinalMessage && final !== undefined)
@@ -34,7 +58,7 @@ export function buildPrompt(conversation: Conversation, template: ChatTemplate, 
     variables: conversation.templateVariables,
   });
   if (conversation.continueFinalMessage) text = cutAtMark(text);
-  return { text, tokenIds: tokenizer.encode(text) };
+  return { text, tokenIds: encode(text, tokenizer, contextLength) };
 }
 
 /** `continue_final_message` of transformers: everything that the template puts after the last message's text is cut. */

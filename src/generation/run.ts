@@ -85,6 +85,11 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     }
   }
 
+  /** The engine may count more than the ids it got (media), hardly less, and never nonsense. */
+  function promptCount(told: number): number {
+    return told > promptTokens && told < 2 ** 31 ? told : promptTokens;
+  }
+
   function closeChoice(choice: Choice, finish?: ChoiceFinish): void {
     if (choice.finished) return;
     completionTokens +=
@@ -104,23 +109,23 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     if (over) return;
     const choice = choices[chunk.index];
     if (choice === undefined) throw protocolError("The engine answered for a choice that was not asked for");
-    if (chunk.promptTokens > 0) promptTokens = chunk.promptTokens;
+    promptTokens = promptCount(chunk.promptTokens);
     if (chunk.cachedTokens > cachedTokens) cachedTokens = chunk.cachedTokens;
     // At a stop token the engine ends by itself, and its last message is on its way; one that goes on did not know the token.
     if (choice.stopped !== undefined && chunk.count > 0) {
       closeUnasked(choice);
       return;
     }
-    const stoppedByText = choice.push(chunk.tokenIds, chunk.count, chunk.outputLogprobs);
+    const stoppedHere = choice.push(chunk.tokenIds, chunk.count, chunk.outputLogprobs);
     choice.emit(sink);
-    if (stoppedByText && request.stream) closeUnasked(choice);
+    if (stoppedHere && request.stream) closeUnasked(choice);
   }
 
   function onFinish(finish: ChoiceFinish): void {
     if (over) return;
     const choice = choices[finish.index];
     if (choice === undefined) throw protocolError("The engine ended a choice that was not asked for");
-    if (finish.promptTokens > 0) promptTokens = finish.promptTokens;
+    promptTokens = promptCount(finish.promptTokens);
     if (finish.cachedTokens > cachedTokens) cachedTokens = finish.cachedTokens;
     if (choice.stopped === undefined && (finish.reason === "abort" || finish.reason === "error")) {
       throw new EngineFailureError(500, "engine_aborted", "The engine ended the request before it was finished");

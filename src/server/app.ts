@@ -3,13 +3,14 @@ import { handleChat } from "../apis/chat/handle.ts";
 import { chatRequest, chatResponse } from "../apis/chat/schema.ts";
 import { modelList, modelObject } from "../apis/models/objects.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
-import { ModelNotFoundError, ShuttingDownError } from "../errors.ts";
+import { InvalidRequestError, ModelNotFoundError, ShuttingDownError } from "../errors.ts";
 import { keyCheck } from "./auth.ts";
 import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import { failureResponse } from "./failure.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
+import type { RequestScope } from "./request-scope.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
 
 /** The whole HTTP surface of one serving thread. */
@@ -17,6 +18,15 @@ export function createApp(context: ServerContext) {
   const { config, fleet, scopes } = context;
   const checkKey = keyCheck(config.apiKey);
   const methods = new Map<string, string[]>();
+  /** Requests whose body is being read have begun, too: a shutdown waits for them. */
+  const begun = new WeakMap<Request, RequestScope>();
+
+  function begin(request: Request): RequestScope {
+    const id = clientRequestId(request.headers, config.requestIdHeaders) ?? `chatcmpl-${randomId()}`;
+    const scope = scopes.begin(id, request.signal);
+    begun.set(request, scope);
+    return scope;
+  }
 
   // Without `standardHostname: false` Elysia looks for the path behind a host name of four letters or more.
   const app = new Elysia({ name: "collie", normalize: false, handler: { standardHostname: false } })
@@ -26,23 +36,29 @@ export function createApp(context: ServerContext) {
       const origin = request.headers.get("origin");
       if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
       if (request.method === "OPTIONS") return preflight(request, config.corsAllowedOrigins);
+      // Without a usable Host the URL is the bare path, and the router would look for a longer one.
+      if (request.url.startsWith("/") && request.method === "POST")
+        throw new InvalidRequestError("The request needs a Host header with the name of this server");
       if (!needsKey(event)) return;
       checkKey(request.headers);
       if (context.draining()) throw new ShuttingDownError();
     })
-    .onError(({ error, code, request, set }) =>
-      failureResponse(error, String(code), request, set.headers, context, methods),
-    )
+    .onError(({ error, code, request, set }) => {
+      begun.get(request)?.finish();
+      return failureResponse(error, String(code), request, set.headers, context, methods);
+    })
     .use(swaggerRoutes())
     .post(
       "/v1/chat/completions",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent; an upload that stalls is not waited for
-        const id = clientRequestId(request.headers, config.requestIdHeaders) ?? `chatcmpl-${randomId()}`;
-        return handleChat(body, context, scopes.begin(id, request.signal));
+        return handleChat(body, context, begun.get(request) ?? begin(request));
       },
       {
-        parse: ({ request }) => readJson(request, config.maxPayloadSize),
+        parse: ({ request }) => {
+          begin(request);
+          return readJson(request, config.maxPayloadSize);
+        },
         body: chatRequest,
         detail: {
           tags: ["OpenAI"],

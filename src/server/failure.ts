@@ -61,8 +61,8 @@ export function failureResponse(
   const extra: Record<string, string> = { "x-request-id": id };
   for (const [name, value] of Object.entries(headers))
     if (name.startsWith("access-control-") || name === "vary") extra[name] = String(value);
-  if (failure.code === "shutting_down" || failure.status === 413 || failure.status === 415)
-    extra["connection"] = "close";
+  // A body that nobody wants is not waited for.
+  if (failure.code === "shutting_down" || [401, 413, 415].includes(failure.status)) extra["connection"] = "close";
   if (failure instanceof MethodNotAllowedError) extra["allow"] = methodsOf(pathOf(request.url), methods).join(", ");
   return openAiErrorResponse(failure, extra);
 }

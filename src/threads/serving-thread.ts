@@ -8,7 +8,8 @@ const tell = (message: FromThread) => self.postMessage(message);
 let serving: Serving | undefined;
 
 self.onmessage = ({ data }: MessageEvent<ToThread>) => {
-  if (data.type === "start") {
+  if (data.type === "ping") tell({ type: "pong" });
+  else if (data.type === "start") {
     try {
       serving = startServing(data.options);
       serving.apply(data.fleet);

@@ -12,8 +12,10 @@ export interface ServingThreads {
   readonly port: number;
   /** Resolves when every thread knows the new fleet. */
   apply(snapshot: FleetSnapshot): Promise<void>;
-  /** Resolves when every thread has stopped. */
+  /** Resolves when every thread has stopped, or has had its time for it. */
   shutdown(graceMs: number): Promise<void>;
+  /** A thread hangs and cannot be ended: only a new process helps. */
+  isStuck(): boolean;
 }
 
 /** The port cannot be had, or a thread cannot start. */
@@ -28,8 +30,9 @@ export async function startServingThreads(
   board: FleetBoard,
   log: Logger,
   entry: URL = workerUrl("threads/serving-thread"),
+  pingMs = PING_MS,
 ): Promise<ServingThreads> {
-  if (threads > 1) return startWorkers(config, threads, board, log, entry);
+  if (threads > 1) return startWorkers(config, threads, board, log, entry, pingMs);
   try {
     const serving = startServing({ config, board: board.memory, thread: 0, threads: 1, port: config.port });
     return {
@@ -42,6 +45,7 @@ export async function startServingThreads(
         await serving.drain(graceMs);
         await serving.stop();
       },
+      isStuck: () => false, // the thread that would tell is this one
     };
   } catch (error) {
     throw listenError(config, error);
@@ -60,12 +64,21 @@ interface Thread {
   version: number;
   /** Told when the thread has learnt something, or is gone. */
   readonly waiting: Set<() => void>;
+  /** Questions since it last said something. */
+  unanswered: number;
   /** Deaths since the thread last lived for a while. */
   deaths: number;
 }
 
 /** Shortest and longest pause before a dead thread is started again. */
 const RESTART_MS = [50, 5000] as const;
+/** How often threads are asked for a sign of life. */
+const PING_MS = 5000;
+/** After so many questions without an answer a thread is ended, or counts as stuck. Time alone says nothing: a machine may sleep. */
+const HUNG_AFTER = 6;
+const STUCK_AFTER = 12;
+/** What a thread may take beyond the grace period to end its requests. */
+const SHUTDOWN_MARGIN_MS = 3000;
 
 async function startWorkers(
   config: ServeConfig,
@@ -73,12 +86,14 @@ async function startWorkers(
   board: FleetBoard,
   log: Logger,
   entry: URL,
+  pingMs: number,
 ): Promise<ServingThreads> {
   if (config.port !== 0) probePort(config);
   const threads: Thread[] = Array.from({ length: count }, () => ({
     worker: undefined,
     version: 0,
     waiting: new Set(),
+    unanswered: 0,
     deaths: 0,
   }));
   let fleet = emptyFleet;
@@ -92,8 +107,10 @@ async function startWorkers(
     const worker = new Worker(entry);
     thread.worker = worker;
     const since = Date.now();
+    thread.unanswered = 0;
     return new Promise((resolve, reject) => {
       worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => {
+        thread.unanswered = 0;
         if (data.type === "listening") resolve(data);
         else if (data.type === "failed") {
           reject(new ListenError(data.message));
@@ -101,7 +118,7 @@ async function startWorkers(
         } else if (data.type === "applied") {
           thread.version = data.version;
           for (const check of thread.waiting) check();
-        } else drained[index]?.();
+        } else if (data.type === "drained") drained[index]?.();
       });
       worker.addEventListener("error", (event) =>
         log.error("serving thread failed", { thread: index, error: event.message }),
@@ -132,11 +149,24 @@ async function startWorkers(
 
   const tell = (worker: Worker, message: ToThread) => worker.postMessage(message);
 
+  /** Ends a thread that has been silent for long; a loop in native code cannot be ended, and then the thread is stuck. */
+  const pings = setInterval(() => {
+    for (const [index, thread] of threads.entries()) {
+      if (thread.worker === undefined) continue;
+      tell(thread.worker, { type: "ping" });
+      if (++thread.unanswered !== HUNG_AFTER) continue;
+      log.error("serving thread hangs; ending it", { thread: index });
+      thread.worker.terminate();
+    }
+  }, pingMs);
+  pings.unref();
+
   try {
     bound = await start(0);
     await Promise.all(threads.slice(1).map((_, i) => start(i + 1)));
   } catch (error) {
     stopping = true;
+    clearInterval(pings);
     for (const { worker } of threads) worker?.terminate();
     throw listenError(config, error);
   }
@@ -161,9 +191,11 @@ async function startWorkers(
         }),
       );
     },
+    isStuck: () => threads.some(({ worker, unanswered }) => worker !== undefined && unanswered >= STUCK_AFTER),
     async shutdown(graceMs) {
       stopping = true;
-      await Promise.all(
+      clearInterval(pings);
+      const all = Promise.all(
         threads.map(({ worker }, index) => {
           if (worker === undefined) return undefined;
           const done = new Promise<void>((resolve) => {
@@ -173,6 +205,7 @@ async function startWorkers(
           return done;
         }),
       );
+      await Promise.race([all, Bun.sleep(graceMs + SHUTDOWN_MARGIN_MS)]);
       for (const { worker } of threads) worker?.terminate();
     },
   };

@@ -64,6 +64,7 @@ export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
   return {
     kind: "huggingface",
     vocabSize,
+    longestToken: Number.POSITIVE_INFINITY, // its normalizers may drop text, and one unknown token stands for any word
     encode: (text) => Uint32Array.from(library.encode(text.toWellFormed(), { add_special_tokens: false }).ids),
     decoder: ({ skipSpecialTokens }) => decoder(skipSpecialTokens),
     tokenBytes(id) {

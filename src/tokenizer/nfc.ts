@@ -1,3 +1,5 @@
+import { TokenizerError } from "./tokenizer.ts";
+
 /**
  * NFC as the Rust `tokenizers` library does it. Its tables are older than the JS engine's: the 166 code points below are plain
  * starters to it, so nothing composes with them and no mark moves across them.
@@ -12,8 +14,15 @@ const escaped = NEWER.split(/\s+/).map((range) => range.replace(/[0-9A-F]+/g, (h
 const newer = new RegExp(`[${escaped.join("")}]`, "u");
 const newerAll = new RegExp(newer, "gu");
 
-/** NFC of `text` by the Rust library's tables. */
+/** Putting a run of different marks in order takes the engine quadratic time; real text has a handful in a row. */
+const MOST_MARKS = 256;
+const marks = /\p{M}+/gu;
+
+/** NFC of `text` by the Rust library's tables. Throws TokenizerError for a text with more than 256 different marks in a row. */
 export function rustNfc(text: string): string {
+  for (const [run] of text.matchAll(marks))
+    if (run.length > MOST_MARKS && new Set(run).size > 1)
+      throw new TokenizerError(`the text has more than ${MOST_MARKS} combining marks in a row`);
   if (!newer.test(text)) return text.normalize("NFC");
   let out = "";
   let from = 0;

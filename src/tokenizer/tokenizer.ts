@@ -4,6 +4,8 @@ export interface Tokenizer {
   readonly kind: "kernel" | "huggingface";
   /** Ids run from 0 to `vocabSize` - 1. Engines may sample ids beyond (padding rows): these decode to nothing. */
   readonly vocabSize: number;
+  /** Most UTF-16 units of a text that one token can stand for: no text has fewer tokens than its length divided by this. */
+  readonly longestToken: number;
   /**
    * Ids of a text. Special tokens in the text become their ids; no BOS or EOS is added (the chat template writes them).
    * The result is a fresh array that the caller owns. Lone surrogates count as U+FFFD.

@@ -194,6 +194,32 @@ for (const threads of ["1", "2"]) {
       await eventually(async () => (await engine.stats()).open === 0);
     });
 
+    test("an upload that is under way is waited for", async () => {
+      const gateway = await startGateway([engine], ["--threads", threads]);
+      const { hostname, port } = new URL(gateway.url);
+      let heard = "";
+      const socket = await Bun.connect({
+        hostname,
+        port: Number(port),
+        socket: {
+          data(_, data) {
+            heard += data.toString();
+          },
+        },
+      });
+      const body = JSON.stringify({ model: gateway.model, messages: user("hello"), max_tokens: 2 });
+      socket.write(
+        `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
+      );
+      await Bun.sleep(100);
+      gateway.program.kill("SIGTERM");
+      await gateway.program.until(/stopping/);
+      await Bun.sleep(600);
+      socket.write(body.slice(20));
+      await eventually(() => heard.includes('"finish_reason"'));
+      expect(await gateway.program.exited).toBe(0);
+    });
+
     test("a second signal ends it at once", async () => {
       const gateway = await startGateway([engine], ["--threads", threads]);
       const running = chat(gateway, { model: gateway.model, messages: user("endless"), stream: true })

@@ -43,8 +43,9 @@ function chatPrompt(body: ChatRequest, model: Model): Prompt {
   if (model.template === undefined) {
     throw new InvalidRequestError(`The model '${model.entry.id}' has no chat template`, { param: "model" });
   }
-  const prompt = buildPrompt(chatConversation(body), model.template, model.tokenizer);
   const keep = body.truncate_prompt_tokens ?? undefined;
+  const limit = keep === undefined ? model.entry.contextLength : 0;
+  const prompt = buildPrompt(chatConversation(body), model.template, model.tokenizer, limit);
   const tokenIds =
     keep !== undefined && keep > 0 && keep < prompt.tokenIds.length ? prompt.tokenIds.slice(-keep) : prompt.tokenIds;
   if (tokenIds.length === 0)
@@ -86,6 +87,7 @@ function chatGeneration(
     quietEosTokenIds: model.quietEosTokenIds,
     includeStop: sampling.includeStopStrInOutput ?? false,
     minTokens: sampling.minTokens ?? 0,
+    maxTokens: sampling.maxTokens ?? Number.POSITIVE_INFINITY,
     logprobs: answer.logprobs,
     tokenIds: answer.promptTokenIds !== undefined || answer.continuousUsage,
   };

@@ -85,7 +85,7 @@ function writeSampling(out: WireWriter, params: SamplingParams): void {
   if (params.constraint !== undefined) writeConstraint(out, params.constraint);
   if (params.logprobs !== undefined) out.int32(22, logprobRowsToAsk(params.logprobs));
   if (params.promptLogprobs !== undefined) out.int32(23, logprobRowsToAsk(params.promptLogprobs));
-  if (params.seed !== undefined) out.int32(24, Math.trunc(Math.max(-MAX_INT32 - 1, Math.min(MAX_INT32, params.seed))));
+  if (params.seed !== undefined) out.int32(24, foldSeed(params.seed));
   if (params.includeStopStrInOutput) out.bool(25, true);
   if (params.logitBias !== undefined) {
     for (const [id, bias] of params.logitBias) {
@@ -120,4 +120,12 @@ function writeConstraint(out: WireWriter, constraint: Constraint): void {
       for (const choice of constraint.choices) nested.string(1, choice);
       out.message(21, nested.written());
   }
+}
+
+/** The wire has 32 bits for a seed: larger ones are folded, so that they stay different from each other. */
+function foldSeed(seed: number): number {
+  const whole = Math.trunc(seed);
+  if (Math.abs(whole) <= MAX_INT32) return whole;
+  const high = Math.floor(whole / 2 ** 32);
+  return (whole ^ high) | 0;
 }

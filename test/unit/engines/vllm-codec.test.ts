@@ -136,8 +136,13 @@ test("values are cut to what the engine takes", () => {
       "sampling_params"
     ]!;
   };
-  expect(sampling({ seed: 2 ** 40 })["seed"]).toBe(0x7fffffff);
-  expect(sampling({ seed: -(2 ** 40) })["seed"]).toBe(-0x80000000);
+  expect(sampling({ seed: 0x7fffffff })["seed"]).toBe(0x7fffffff);
+  expect(sampling({ seed: -5 })["seed"]).toBe(-5);
+  // The wire has 32 bits: larger seeds are folded, and stay different.
+  const folded = [2 ** 31, 2 ** 32, 2 ** 40, 2 ** 40 + 1, -(2 ** 40), 2 ** 53].map(
+    (seed) => sampling({ seed })["seed"],
+  );
+  expect(new Set(folded).size).toBe(folded.length);
   expect(sampling({ stop: ["", "x"] })["stop"]).toEqual(["x"]);
   expect(sampling({ logprobs: 20 })["logprobs"]).toBe(20);
   expect(sampling({ logprobs: 0 })["logprobs"]).toBe(0);

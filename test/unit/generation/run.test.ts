@@ -17,6 +17,7 @@ const PLAIN: OutputOptions = {
   eosTokenIds: new Set([IM_END, END_OF_TEXT]),
   includeStop: false,
   minTokens: 0,
+  maxTokens: Number.POSITIVE_INFINITY,
   logprobs: false,
   tokenIds: false,
 };
@@ -274,6 +275,28 @@ describe("what ends a choice", () => {
         .end();
       await settled(run);
       expect(finishOf(run.sink)?.matchedStop).toBe(expected);
+    }
+  });
+
+  test("an engine that goes beyond the longest answer is cut off there", async () => {
+    const run = start({ maxTokens: 3 });
+    run.call.chunk(encode("one two three four five")).idle();
+    await settled(run);
+    expect(finishOf(run.sink)?.reason).toBe("length");
+    expect(usageOf(run.sink)).toMatchObject({ completionTokens: 3 });
+    expect(run.call.cancelled).toBe(1);
+  });
+
+  test("what the engine counts as the prompt is believed within reason only", async () => {
+    for (const [told, shown] of [
+      [4_294_967_289, 3],
+      [1, 3],
+      [300, 300],
+    ] as const) {
+      const run = start();
+      run.call.chunk(encode("a")).finish({ completionTokens: 1, promptTokens: told }).end();
+      await settled(run);
+      expect(usageOf(run.sink)?.promptTokens).toBe(shown);
     }
   });
 

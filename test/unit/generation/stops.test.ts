@@ -118,6 +118,15 @@ test("a stop may begin in text that does not count, but not end there", () => {
   expect(matcher.matched).toBe("oHe");
 });
 
+test("hostile stops cost time linear in the text", () => {
+  const stops = Array.from({ length: 60 }, (_, i) => `${" a".repeat(1950 + i)}b${" a".repeat(4000)}`);
+  const matcher = new StopMatcher([...stops, " a".repeat(20_000)], false);
+  const start = performance.now();
+  for (let token = 0; token < 6000; token++) expect(matcher.push(" a")).toBe("");
+  expect(performance.now() - start).toBeLessThan(3000);
+  expect(matcher.end()).toBe(" a".repeat(6000));
+});
+
 test("after a match nothing more comes out", () => {
   const matcher = new StopMatcher(["."], false);
   expect(matcher.push("one. two")).toBe("one");

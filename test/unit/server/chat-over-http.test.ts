@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { checkGrammar, fold, readFrames } from "../apis/chat/chunks.ts";
 import { encode, IM_END } from "../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../generation/scripted-engine.ts";
-import { type Gateway, MODEL, rawRequest, startGateway } from "./gateway.ts";
+import { type Gateway, MODEL, modelEntry, rawRequest, startGateway } from "./gateway.ts";
 
 const ask = { model: MODEL, messages: [{ role: "user", content: "Hi" }] };
 let gateway: Gateway;
@@ -109,7 +109,7 @@ describe("a client that leaves", () => {
 });
 
 test("a reader that is slow pauses its own engine stream only, and loses nothing", async () => {
-  gateway = startGateway();
+  gateway = startGateway([], new ScriptedEngine(), [modelEntry({ contextLength: 0 })]); // no length ends the answer
   const pieces = 6000;
   const long = encode("word ".repeat(200));
   let bytes = 0;

@@ -15,7 +15,7 @@ afterEach(async () => {
   threads = undefined;
 });
 
-async function start(count: number, port = 0) {
+async function start(count: number, port = 0, pingMs?: number) {
   const { values: config } = resolveOptions(serveOptions, {
     args: ["--host", "127.0.0.1", "--port", String(port), "--log-level", "error"],
     env: {},
@@ -25,7 +25,7 @@ async function start(count: number, port = 0) {
   board.setState(slot, WorkerState.ready);
   const lines: string[] = [];
   const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
-  threads = await startServingThreads(config, count, board, log, MORTAL);
+  threads = await startServingThreads(config, count, board, log, MORTAL, pingMs);
   const url = `http://127.0.0.1:${threads.port}`;
   return { threads, url, board, slot, lines };
 }
@@ -74,6 +74,23 @@ describe.each([1, 2])("with %d threads", (count) => {
     await expect(fetch(`${url}/health`)).rejects.toThrow();
   });
 });
+
+test("a thread that hangs is ended and started again; a shutdown does not wait for one for ever", async () => {
+  const { threads: running, url, lines } = await start(2, 0, 50);
+  const orders = new BroadcastChannel("mortal-thread");
+  orders.postMessage({ hang: 1 });
+  await until(() => lines.join("").includes("serving thread hangs; ending it thread=1"), "noticed");
+  await until(() => lines.join("").includes("serving thread ended; starting it again thread=1"), "ended");
+  await Bun.sleep(300);
+  for (const [status] of await ask(url, "/health")) expect(status).toBe(200);
+  expect(running.isStuck()).toBe(false);
+  orders.postMessage({ hang: 0 });
+  orders.close();
+  const started = performance.now();
+  await running.shutdown(100);
+  threads = undefined;
+  expect(performance.now() - started).toBeLessThan(6000);
+}, 20_000);
 
 test("a thread that dies gives back what it had booked, and comes back with the whole fleet", async () => {
   const { threads, url, board, slot, lines } = await start(2);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { TokenizerError } from "../../../src/tokenizer/tokenizer.ts";
 import { warmUp } from "../../../src/tokenizer/warm-up.ts";
 import { smallTokenizer } from "./fixtures.ts";
 
@@ -41,6 +42,14 @@ describe("encoding", async () => {
       expect(text(tokenizer.encode(long)).length).toBe(long.normalize("NFC").length);
     }
   }, 20_000);
+  test("refuses runs of marks that would take minutes to put in order, at once", () => {
+    const start = performance.now();
+    expect(() => tokenizer.encode(`a${"\u0301\u0323".repeat(1_000_000)}`)).toThrow(TokenizerError);
+    expect(performance.now() - start).toBeLessThan(2000);
+    expect(tokenizer.encode(`a${"\u0301\u0323".repeat(100)}`)).toEqual(
+      tokenizer.encode(`a${"\u0301\u0323".repeat(100)}`.normalize("NFC")),
+    );
+  });
   test("warms up for about the time asked", () => {
     const start = performance.now();
     warmUp(tokenizer, 30);

@@ -164,7 +164,7 @@ test("variables of the template: documents, effort and the request's own, which 
 describe("with Qwen 3's template", () => {
   const template = compileModelTemplate(demoTemplate as NonNullable<typeof demoTemplate>);
   const prompt = (messages: unknown[], more: Record<string, unknown> = {}) =>
-    buildPrompt(convert(messages, more), template, demoTokenizer);
+    buildPrompt(convert(messages, more), template, demoTokenizer, 4096);
 
   test("the text is the template's, the ids are the text's, special tokens included", () => {
     const { text, tokenIds } = prompt([
