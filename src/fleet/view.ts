@@ -2,7 +2,7 @@ import type { Engine } from "../engines/engine.ts";
 import { ModelNotFoundError, NoWorkersError } from "../errors.ts";
 import { leastLoad } from "../routing/least-load.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
-import { compileModelTemplate } from "../template/model-template.ts";
+import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import { openTokenizer } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -12,7 +12,8 @@ import { emptyFleet, type FleetSnapshot, type ModelEntry, type WorkerEntry } fro
 export interface Model {
   readonly entry: ModelEntry;
   readonly tokenizer: Tokenizer;
-  readonly template: ChatTemplate | undefined;
+  /** Compiled when it is first used: control has tried that it compiles. */
+  readonly template: (() => ChatTemplate) | undefined;
   readonly eosTokenIds: ReadonlySet<number>;
   readonly quietEosTokenIds: ReadonlySet<number>;
 }
@@ -27,6 +28,14 @@ export interface Lease {
 
 const AVOID_MS = 1000;
 const NONE: ReadonlySet<number> = new Set();
+
+function compiledOnce(source: TemplateSource): () => ChatTemplate {
+  let compiled: ChatTemplate | undefined;
+  return () => {
+    compiled ??= compileModelTemplate(source);
+    return compiled;
+  };
+}
 
 export type EngineFactory = (worker: WorkerEntry) => Engine;
 
@@ -56,7 +65,7 @@ export class FleetView {
       const model: Model = {
         entry,
         tokenizer: kept?.tokenizer ?? openTokenizer(entry.tokenizer),
-        template: kept === undefined ? entry.template && compileModelTemplate(entry.template) : kept.template,
+        template: kept === undefined ? entry.template && compiledOnce(entry.template) : kept.template,
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
       };

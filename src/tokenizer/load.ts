@@ -28,8 +28,12 @@ export async function loadTokenizer(
   if (!bytes) throw new TokenizerError("there is no tokenizer.json");
   const key = imageKey(bytes);
   const cached = cacheDir === undefined ? undefined : readImage(cacheDir, key);
-  const built = cached ?? (await embeddedImage(key));
-  if (built) return { kind: "kernel", module: kernelModule(), memory: built };
+  if (cached) return { kind: "kernel", module: kernelModule(), memory: cached };
+  const embedded = await embeddedImage(key);
+  if (embedded) {
+    if (cacheDir !== undefined) writeImage(cacheDir, key, embedded); // unpacking it takes three times as long as reading
+    return { kind: "kernel", module: kernelModule(), memory: embedded };
+  }
   const json = parseTokenizerJson(bytes);
   const known = recognise(json);
   if ("unsupported" in known) {

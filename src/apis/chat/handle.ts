@@ -45,7 +45,7 @@ function chatPrompt(body: ChatRequest, model: Model): Prompt {
   }
   const keep = body.truncate_prompt_tokens ?? undefined;
   const limit = keep === undefined ? model.entry.contextLength : 0;
-  const prompt = buildPrompt(chatConversation(body), model.template, model.tokenizer, limit);
+  const prompt = buildPrompt(chatConversation(body), model.template(), model.tokenizer, limit);
   const tokenIds =
     keep !== undefined && keep > 0 && keep < prompt.tokenIds.length ? prompt.tokenIds.slice(-keep) : prompt.tokenIds;
   if (tokenIds.length === 0)

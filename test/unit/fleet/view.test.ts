@@ -44,7 +44,7 @@ describe("models", () => {
       expect(model.tokenizer.vocabSize).toBeGreaterThan(150_000);
       expect(model.eosTokenIds.has(IM_END)).toBe(true);
       expect(
-        model.template?.render({ messages: [{ role: "user", content: "x" }], addGenerationPrompt: true }),
+        model.template?.().render({ messages: [{ role: "user", content: "x" }], addGenerationPrompt: true }),
       ).toContain("x");
     }
     expect(view.list()).toEqual([a, b]);
@@ -153,7 +153,7 @@ describe("a new state of the fleet", () => {
     view.apply(fleet([], [{ ...a, created: a.created + 1, template, eosTokenIds: [7] }]));
     const model = view.model("a");
     expect(model.tokenizer).not.toBe(old.tokenizer);
-    expect(model.template?.render({ messages: [], addGenerationPrompt: true })).toBe("new");
+    expect(model.template?.().render({ messages: [], addGenerationPrompt: true })).toBe("new");
     expect([...model.eosTokenIds]).toEqual([7]);
   });
 
