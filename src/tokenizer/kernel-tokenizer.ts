@@ -58,8 +58,13 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
   const bytes = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.bytes]!, offsets[vocabSize]!);
   const all = Buffer.from(memory.buffer);
   const flags = new Uint8Array(memory.buffer, IMAGE_AT + header[Word.flags]!, vocabSize);
-  let longestToken = 1; // in bytes, of which a text has as many as UTF-16 units or more
-  for (let id = 0; id < vocabSize; id++) longestToken = Math.max(longestToken, offsets[id + 1]! - offsets[id]!);
+  /** In bytes, of which a text has as many as UTF-16 units or more; found when it is first asked for. */
+  let longest = 0;
+  function longestToken(): number {
+    if (longest === 0)
+      for (let id = 0; id < vocabSize; id++) longest = Math.max(longest, offsets[id + 1]! - offsets[id]!);
+    return nfc ? longest * 2 : longest; // NFC may make three units of text two bytes
+  }
   /** Writes the text to the kernel's buffer; returns its length in bytes. */
   function write(s: string): number {
     if (s.length * 3 > textSize) reserve(s.length < SMALLEST_TEXT ? s.length * 3 : Buffer.byteLength(s));
@@ -143,7 +148,9 @@ export function openKernelTokenizer({ module, memory }: KernelHandle): Tokenizer
   return {
     kind: "kernel",
     vocabSize,
-    longestToken: nfc ? longestToken * 2 : longestToken, // NFC may make three units of text two bytes
+    get longestToken() {
+      return longestToken();
+    },
     encode(s) {
       try {
         return encode(s);

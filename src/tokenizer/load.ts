@@ -55,7 +55,14 @@ export async function builtImage(files: ReadonlyMap<string, Uint8Array>): Promis
   return [imageFileName(key), Buffer.concat(imageParts(handle.memory, key))];
 }
 
-/** The tokenizer of a handle, for the calling thread; cheap with the kernel, as the tables are shared. */
+const opened = new WeakMap<TokenizerHandle, Tokenizer>();
+
+/** The tokenizer of a handle, for the calling thread: one for each handle. Cheap with the kernel, as the tables are shared. */
 export function openTokenizer(handle: TokenizerHandle): Tokenizer {
-  return handle.kind === "kernel" ? openKernelTokenizer(handle) : openHuggingFace(handle);
+  let tokenizer = opened.get(handle);
+  if (tokenizer === undefined) {
+    tokenizer = handle.kind === "kernel" ? openKernelTokenizer(handle) : openHuggingFace(handle);
+    opened.set(handle, tokenizer);
+  }
+  return tokenizer;
 }

@@ -150,7 +150,8 @@ describe("a new state of the fleet", () => {
     view.apply(fleet([]));
     const old = view.model("a");
     const template = { source: "new", specials: {} };
-    view.apply(fleet([], [{ ...a, created: a.created + 1, template, eosTokenIds: [7] }]));
+    const tokenizer = { ...a.tokenizer };
+    view.apply(fleet([], [{ ...a, tokenizer, created: a.created + 1, template, eosTokenIds: [7] }]));
     const model = view.model("a");
     expect(model.tokenizer).not.toBe(old.tokenizer);
     expect(model.template?.().render({ messages: [], addGenerationPrompt: true })).toBe("new");
