@@ -1,5 +1,6 @@
 import type { ServeConfig } from "../config/serve-options.ts";
 import { connectEngine } from "../engines/connect.ts";
+import { createEngine } from "../engines/create.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
@@ -44,6 +45,8 @@ export function startFleetControl(
   const urls = [...new Set(config.workerUrls.map(normalUrl))];
   const tell = () => publish({ workers: [...workers], expected: urls.length, models: catalog.entries() });
 
+  const engineOptions = { transport: config.engineTransport, keepaliveMs: config.engineKeepaliveSecs * 1000 };
+
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
       const over = () => {
@@ -55,22 +58,17 @@ export function startFleetControl(
       closing.signal.addEventListener("abort", over);
     });
 
-  async function bringUp(url: string, slot: number): Promise<{ engine: Engine; entry: WorkerEntry }> {
+  async function bringUp(url: string, slot: number): Promise<WorkerEntry> {
     const deadline = config.healthCheckTimeoutSecs * 1000;
-    const engine = await connectEngine(url, {
-      transport: config.engineTransport,
-      keepaliveMs: config.engineKeepaliveSecs * 1000,
-      detectDeadlineMs: deadline,
-    });
+    const engine = await connectEngine(url, { ...engineOptions, detectDeadlineMs: deadline });
     try {
       const health = await engine.health(deadline);
       if (!health.healthy) throw new Error(`the engine says it is not healthy: ${health.message}`);
       const info = await engine.modelInfo(deadline);
       const model = await catalog.add(info, engine);
-      return { engine, entry: { id: url, slot, url, dialect: engine.dialect, model } };
-    } catch (error) {
+      return { id: url, slot, url, dialect: engine.dialect, model };
+    } finally {
       engine.close();
-      throw error;
     }
   }
 
@@ -81,15 +79,14 @@ export function startFleetControl(
     let complained = "";
     while (!closing.signal.aborted) {
       try {
-        const { engine, entry } = await bringUp(url, slot);
-        if (closing.signal.aborted) return engine.close();
-        engines.add(engine);
+        const entry = await bringUp(url, slot);
+        if (closing.signal.aborted) return;
         if (!workers.some(({ id }) => id === entry.id)) workers.push(entry); // there already if publishing failed before
         await tell();
         board.setState(slot, WorkerState.ready);
-        log.info("worker is ready", { worker: url, dialect: engine.dialect, model: entry.model });
+        log.info("worker is ready", { worker: url, dialect: entry.dialect, model: entry.model });
         onReady(entry);
-        if (!config.disableHealthCheck) await watch(entry, engine);
+        if (!config.disableHealthCheck) await watch(entry);
         return;
       } catch (error) {
         const text = (error as Error).message;
@@ -103,7 +100,9 @@ export function startFleetControl(
     }
   }
 
-  async function watch(entry: WorkerEntry, engine: Engine): Promise<void> {
+  async function watch(entry: WorkerEntry): Promise<void> {
+    const engine = createEngine(entry.dialect, entry.url, engineOptions);
+    engines.add(engine);
     let failures = 0;
     let successes = 0;
     while (!closing.signal.aborted) {
