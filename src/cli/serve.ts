@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
+import { doubleAlias } from "../config/aliases.ts";
 import { missingFiles } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
@@ -69,17 +70,6 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   stopWatchdog();
   log.info("stopped");
   return 0;
-}
-
-/** An alias of two models would answer from either. */
-function doubleAlias(aliases: readonly string[]): string | undefined {
-  const targets = new Map<string, string>();
-  for (const pair of aliases) {
-    const [alias, model] = [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)];
-    if (targets.has(alias) && targets.get(alias) !== model) return alias;
-    targets.set(alias, model);
-  }
-  return undefined;
 }
 
 /** `collie serve`. */

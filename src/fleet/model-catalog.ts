@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
+import { parseAlias } from "../config/aliases.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import type { Engine, ModelInfo } from "../engines/engine.ts";
 import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
@@ -20,9 +21,7 @@ export class ModelCatalog {
     private readonly cacheDir: string | undefined,
   ) {
     const aliases = new Map<string, string[]>();
-    for (const pair of config.modelAlias) {
-      const at = pair.indexOf("=");
-      const [alias, model] = [pair.slice(0, at), pair.slice(at + 1)];
+    for (const [alias, model] of config.modelAlias.map(parseAlias)) {
       aliases.set(model, [...(aliases.get(model) ?? []), alias]);
     }
     this.aliases = aliases;

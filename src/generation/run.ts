@@ -85,9 +85,10 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     }
   }
 
-  /** The engine may count more than the ids it got (media), hardly less, and never nonsense. */
-  function promptCount(told: number): number {
-    return told > promptTokens && told < 2 ** 31 ? told : promptTokens;
+  /** Takes over the engine's counts. It may count more than the ids it got (media), hardly less, and never nonsense. */
+  function count(told: TokenChunk | ChoiceFinish): void {
+    if (told.promptTokens > promptTokens && told.promptTokens < 2 ** 31) promptTokens = told.promptTokens;
+    if (told.cachedTokens > cachedTokens) cachedTokens = told.cachedTokens;
   }
 
   function closeChoice(choice: Choice, finish?: ChoiceFinish): void {
@@ -109,8 +110,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     if (over) return;
     const choice = choices[chunk.index];
     if (choice === undefined) throw protocolError("The engine answered for a choice that was not asked for");
-    promptTokens = promptCount(chunk.promptTokens);
-    if (chunk.cachedTokens > cachedTokens) cachedTokens = chunk.cachedTokens;
+    count(chunk);
     // At a stop token the engine ends by itself, and its last message is on its way; one that goes on did not know the token.
     if (choice.stopped !== undefined && chunk.count > 0) {
       closeUnasked(choice);
@@ -125,8 +125,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     if (over) return;
     const choice = choices[finish.index];
     if (choice === undefined) throw protocolError("The engine ended a choice that was not asked for");
-    promptTokens = promptCount(finish.promptTokens);
-    if (finish.cachedTokens > cachedTokens) cachedTokens = finish.cachedTokens;
+    count(finish);
     if (choice.stopped === undefined && (finish.reason === "abort" || finish.reason === "error")) {
       throw new EngineFailureError(500, "engine_aborted", "The engine ended the request before it was finished");
     }

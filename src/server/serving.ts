@@ -1,6 +1,6 @@
 import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
-import type { FleetSnapshot } from "../fleet/snapshot.ts";
+import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
@@ -35,7 +35,7 @@ const IDLE_SECS = 60;
 /** How long the error events of a shutdown may take to reach their clients. */
 const LAST_WORDS_MS = 1000;
 
-/** Pause after a change of the fleet before the way in is warmed up and what loading left behind is freed. */
+/** Pause after a model was loaded before the way in is warmed up and what loading left behind is freed. */
 const TIDY_AFTER_MS = 500;
 
 export function startServing({ config, board, thread, threads, port }: ServingOptions): Serving {
@@ -64,19 +64,25 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
   });
   app.server = server;
   const stopHeapCare = startHeapCare(scopes);
-  let tidying: ReturnType<typeof setTimeout> | undefined;
+  const tidied = new Set<string>();
+  const tidying = new Set<ReturnType<typeof setTimeout>>();
 
   return {
     hostname: server.hostname ?? config.host,
     port: server.port ?? port,
     apply(snapshot) {
       fleet.apply(snapshot);
-      clearTimeout(tidying);
-      tidying = setTimeout(() => {
-        warmUp((request) => app.handle(request), fleet, config.apiKey)
+      const load = ({ id, created }: ModelEntry) => `${created} ${id}`;
+      const fresh = fleet.list().filter((entry) => !tidied.has(load(entry)));
+      if (fresh.length === 0) return;
+      for (const entry of fresh) tidied.add(load(entry));
+      const timer = setTimeout(() => {
+        tidying.delete(timer);
+        warmUp((request) => app.handle(request), fresh, config.apiKey)
           .catch((error: unknown) => log.debug("warm-up failed", { error }))
           .finally(collect);
       }, TIDY_AFTER_MS);
+      tidying.add(timer);
     },
     async drain(graceMs) {
       draining = true;
@@ -96,7 +102,7 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
     },
     async stop() {
       stopHeapCare();
-      clearTimeout(tidying);
+      for (const timer of tidying) clearTimeout(timer);
       await server.stop(true);
       fleet.close();
     },

@@ -1,4 +1,4 @@
-import type { FleetView } from "../fleet/view.ts";
+import type { ModelEntry } from "../fleet/snapshot.ts";
 
 /** Requests per model: enough for the first one of a client not to pay for compiling the way in (tens of milliseconds). */
 const REQUESTS = 20;
@@ -9,10 +9,10 @@ const REQUESTS = 20;
  */
 export async function warmUp(
   handle: (request: Request) => Promise<Response>,
-  fleet: FleetView,
+  models: readonly ModelEntry[],
   apiKey?: string,
 ): Promise<void> {
-  for (const { id, contextLength } of fleet.list()) {
+  for (const { id, contextLength } of models) {
     if (contextLength === 0) continue; // nothing would stop the request before the engine
     const body = JSON.stringify({
       model: id,
