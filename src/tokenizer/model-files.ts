@@ -3,36 +3,65 @@ import { basename, dirname, join } from "node:path";
 import { isObject } from "./image/tokenizer-json.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
-/** Files of a model folder that tokenizing and templates need; weights and code stay where they are. */
-const WANTED =
-  /^(?:tokenizer\.json|tokenizer_config\.json|config\.json|generation_config\.json|special_tokens_map\.json|added_tokens\.json|preprocessor_config\.json|processor_config\.json|video_preprocessor_config\.json|chat_template\.json|.+\.jinja)$/;
+/** Files that hold a tokenizer, by format. The first format that is there counts; the content of .model files decides what they are. */
+const TOKENIZER_FILES = [
+  /^tokenizer\.json$/,
+  /^tekken\.json$/,
+  /^[^/]+\.model$/,
+  /^(?:vocab\.json|merges\.txt)$/,
+  /^[^/]+\.tiktoken$/,
+] as const;
+const OTHER_FILES =
+  /^(?:tokenizer_config|config|generation_config|special_tokens_map|added_tokens|preprocessor_config|processor_config|video_preprocessor_config|chat_template)\.json$/;
 /** Folder of named chat templates. */
 const TEMPLATES = "additional_chat_templates";
 /** A file above this size is not what its name says, bytes. */
 const MAX_FILE = 200 * 1024 * 1024;
 
+/** Patterns of the names (relative to a model's folder or repository) of all files that tokenizing and templates need. */
+export const WANTED: readonly RegExp[] = [
+  ...TOKENIZER_FILES,
+  OTHER_FILES,
+  /^(?:additional_chat_templates\/)?[^/]+\.jinja$/,
+];
+
+/** Does tokenizing or templating need the file of this name (relative to the model's folder or repository)? Weights and code stay where they are. */
+export const isModelFile = (name: string): boolean => WANTED.some((pattern) => pattern.test(name));
+
+const formatOf = (name: string): RegExp | undefined => TOKENIZER_FILES.find((pattern) => pattern.test(name));
+
 /**
- * Reads the tokenizer files of a model from a folder, or of the folder that a path to a tokenizer.json lies in.
- * Names are relative to the folder. Throws `TokenizerError` if there is no tokenizer.json or a file can't be read.
+ * Reads the tokenizer files of a model from its folder. `path` is the folder, or a tokenizer's file in it (tokenizer.json, tekken.json,
+ * tokenizer.model, vocab.json ...): then files of other formats are left out. Names are relative to the folder. Throws `TokenizerError`
+ * if there is no tokenizer or a file can't be read.
  */
 export async function readModelFiles(path: string): Promise<Map<string, Uint8Array>> {
   const found = await stat(path).catch((error: unknown) => {
     throw new TokenizerError(`the model path ${path} can't be read: ${reason(error)}`);
   });
-  if (!found.isDirectory() && basename(path) !== "tokenizer.json") {
-    throw new TokenizerError(`the model path ${path} is neither a folder nor a tokenizer.json`);
-  }
+  const chosen = found.isDirectory() ? undefined : formatOf(basename(path));
+  if (!found.isDirectory() && !chosen) throw new TokenizerError(notTheFile(path));
   const folder = found.isDirectory() ? path : dirname(path);
-  const names = (await list(folder)).filter((name) => WANTED.test(name));
-  if (!names.includes("tokenizer.json")) {
-    throw new TokenizerError(`there is no tokenizer.json in ${folder}; other tokenizer formats are not supported`);
+  let names = (await list(folder)).filter(isModelFile);
+  if (chosen) {
+    const others = names.filter(
+      (name) => formatOf(name) === undefined || (formatOf(name) === chosen && !/\.(?:model|tiktoken)$/.test(name)),
+    );
+    names = [...new Set([...others, basename(path)])];
   }
+  if (!names.some(formatOf))
+    throw new TokenizerError(`there is no tokenizer in ${folder}: no tokenizer.json, nor a file of another format`);
   for (const name of await list(join(folder, TEMPLATES), true)) {
-    if (name.endsWith(".jinja")) names.push(`${TEMPLATES}/${name}`);
+    if (isModelFile(`${TEMPLATES}/${name}`)) names.push(`${TEMPLATES}/${name}`);
   }
   const files = new Map<string, Uint8Array>();
   for (const name of names.sort()) files.set(name, await read(join(folder, name)));
   return files;
+}
+
+function notTheFile(path: string): string {
+  if (path.endsWith(".gguf")) return `the model path ${path} is a GGUF file: its tokenizer is not supported`;
+  return `the model path ${path} is neither a folder nor a tokenizer's file (tokenizer.json, tekken.json, a .model, vocab.json ...)`;
 }
 
 async function list(folder: string, mayMiss = false): Promise<string[]> {

@@ -52,8 +52,8 @@ describe("reading a folder", () => {
   test("says what is wrong with a path", async () => {
     for (const [path, message] of [
       [join(folder, "nowhere"), "can't be read"],
-      [join(folder, "empty"), "no tokenizer.json"],
-      [join(folder, "config.json"), "neither a folder nor a tokenizer.json"],
+      [join(folder, "empty"), "there is no tokenizer in"],
+      [join(folder, "config.json"), "neither a folder nor a tokenizer's file"],
     ] as const) {
       const error = await readModelFiles(path).catch((e: unknown) => e);
       expect(error).toBeInstanceOf(TokenizerError);
