@@ -1,7 +1,7 @@
 /** Makes the bundle with the demo model that a build embeds. Run: node scripts/bun.mjs run scripts/demo-model.ts OUT_FILE */
 import { demoModelFiles } from "../src/tokenizer/demo-model.ts";
 import { packFiles } from "../src/tokenizer/file-bundle.ts";
-import { builtImage } from "../src/tokenizer/load.ts";
+import { builtTables } from "../src/tokenizer/load.ts";
 
 const LEVEL = 12;
 
@@ -11,7 +11,7 @@ const LEVEL = 12;
  */
 export async function makeDemoModel(outFile: string): Promise<void> {
   const files = await demoModelFiles();
-  await Bun.write(outFile, packFiles(new Map([...files, await builtImage(files)]), LEVEL));
+  await Bun.write(outFile, packFiles(new Map([...files, builtTables(files)]), LEVEL));
 }
 
 if (import.meta.main) {

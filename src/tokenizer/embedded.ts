@@ -1,5 +1,5 @@
 import { type FileBundle, openBundle } from "./file-bundle.ts";
-import { imageFileName, imageOfBytes } from "./image-cache.ts";
+import { type BuiltTables, tableFileName, tablesOfBytes } from "./table-cache.ts";
 import { TokenizerError } from "./tokenizer.ts";
 
 /** Name of the embedded bundle, without its ending; a build adds a hash to it. */
@@ -16,12 +16,12 @@ export function embeddedFiles(): Promise<FileBundle | undefined> {
   return opened;
 }
 
-/** Memory with the table image of this key, if the binary brings it along whole: tables can always be built. */
-export async function embeddedImage(key: Buffer): Promise<WebAssembly.Memory | undefined> {
-  const name = imageFileName(key);
+/** The tables of this key, if the binary brings them along whole: they can always be built. */
+export async function embeddedTables(key: Buffer): Promise<BuiltTables | undefined> {
+  const name = tableFileName(key);
   try {
     const files = await embeddedFiles();
-    return files?.names.includes(name) ? imageOfBytes(await files.read(name), key) : undefined;
+    return files?.names.includes(name) ? tablesOfBytes(await files.read(name), key) : undefined;
   } catch (error) {
     if (error instanceof TokenizerError) return undefined;
     throw error;

@@ -1,21 +1,30 @@
 import { Tokenizer as Library } from "@huggingface/tokenizers";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
 import { tokenTexts } from "./token-texts.ts";
-import { type TokenDecoder, type Tokenizer, TokenizerError } from "./tokenizer.ts";
+import {
+  type EncodeOptions,
+  type PostProcessor,
+  type TokenDecoder,
+  type Tokenizer,
+  TokenizerError,
+} from "./tokenizer.ts";
 import { strippedStart, utf8Stream } from "./utf8-decoder.ts";
 
 /** A tokenizer.json for the general library, in shared memory. */
 export interface HuggingFaceHandle {
   readonly kind: "huggingface";
   readonly json: SharedArrayBuffer;
+  readonly postProcessor: PostProcessor;
 }
 
-export function huggingFaceHandle(bytes: Uint8Array): HuggingFaceHandle {
+export function huggingFaceHandle(bytes: Uint8Array, postProcessor: PostProcessor): HuggingFaceHandle {
   const json = new SharedArrayBuffer(bytes.length);
   new Uint8Array(json).set(bytes);
-  return { kind: "huggingface", json };
+  return { kind: "huggingface", json, postProcessor };
 }
 
+/** UTF-16 units that are encoded in some 10 ms. */
+const SOON_UNITS = 10_000;
 const NOTHING = new Uint8Array(0);
 
 /**
@@ -24,7 +33,7 @@ const NOTHING = new Uint8Array(0);
  * are the JS engine's: ids of texts with characters newer than Unicode 16, unassigned ones, U+0085 or U+FEFF may differ from the
  * Rust library's.
  */
-export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
+export function openHuggingFace({ json, postProcessor }: HuggingFaceHandle): Tokenizer {
   const bytes = new Uint8Array(json).slice();
   const parsed = parseTokenizerJson(bytes);
   const texts = tokenTexts(parsed.decoder);
@@ -61,11 +70,20 @@ export function openHuggingFace({ json }: HuggingFaceHandle): Tokenizer {
     };
     return strippedStart(whole, texts.strip.content, texts.strip.count);
   }
+  function encode(text: string, { addSpecialTokens, specialAsText }: EncodeOptions = {}): Uint32Array {
+    if (specialAsText) throw new TokenizerError("this tokenizer can't take special tokens for text");
+    const ids = library.encode(text.toWellFormed(), { add_special_tokens: false }).ids;
+    if (!addSpecialTokens) return Uint32Array.from(ids);
+    return Uint32Array.from(postProcessor.single.flatMap((part) => (part === "A" ? ids : part)));
+  }
   return {
     kind: "huggingface",
     vocabSize,
+    postProcessor,
+    buffer: undefined,
     longestToken: Number.POSITIVE_INFINITY, // its normalizers may drop text, and one unknown token stands for any word
-    encode: (text) => Uint32Array.from(library.encode(text.toWellFormed(), { add_special_tokens: false }).ids),
+    encode,
+    encodeSoon: (text, options) => (text.length > SOON_UNITS ? undefined : encode(text, options)),
     decoder: ({ skipSpecialTokens }) => decoder(skipSpecialTokens),
     tokenBytes(id) {
       const text = token(id);

@@ -1,11 +1,13 @@
-import { embeddedImage } from "./embedded.ts";
+import { embeddedTables } from "./embedded.ts";
+import { type TokenizerSource, tokenizerSource } from "./formats/source.ts";
 import { type HuggingFaceHandle, huggingFaceHandle, openHuggingFace } from "./huggingface.ts";
 import { buildImage } from "./image/build.ts";
 import { recognise } from "./image/recognise.ts";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
-import { imageFileName, imageKey, imageParts, readImage, writeImage } from "./image-cache.ts";
 import { kernelModule } from "./kernel/kernel.ts";
 import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
+import { postProcessorOf } from "./post-processor.ts";
+import { type BuiltTables, readTables, tableFileName, tableKey, tableParts, writeTables } from "./table-cache.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
 /** A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. */
@@ -17,47 +19,69 @@ export interface LoadOptions {
 }
 
 /**
- * Loads the tokenizer that `files` (by name; tokenizer.json at least) hold. Throws `TokenizerError` naming the part that is wrong or
- * not supported. Takes tens of milliseconds with built tables at hand, else 0.2 to 1 s.
+ * Loads the tokenizer among `files` (by name). Throws `TokenizerError` naming the part that is wrong or not supported. Takes tens of
+ * milliseconds with built tables at hand, else 0.2 to 2 s, which belong on a compute thread.
  */
 export async function loadTokenizer(
   files: ReadonlyMap<string, Uint8Array>,
-  { cacheDir }: LoadOptions = {},
+  options: LoadOptions = {},
 ): Promise<TokenizerHandle> {
-  const bytes = files.get("tokenizer.json");
-  if (!bytes) throw new TokenizerError("there is no tokenizer.json");
-  const key = imageKey(bytes);
-  const cached = cacheDir === undefined ? undefined : readImage(cacheDir, key);
-  if (cached) return { kind: "kernel", module: kernelModule(), memory: cached };
-  const embedded = await embeddedImage(key);
-  if (embedded) {
-    if (cacheDir !== undefined) writeImage(cacheDir, key, embedded); // unpacking it takes three times as long as reading
-    return { kind: "kernel", module: kernelModule(), memory: embedded };
-  }
+  return (await loadBuilt(files, options)) ?? buildTokenizer(files, options);
+}
+
+/** The tokenizer among `files` if its tables are built already, in the cache folder or in the binary. */
+export async function loadBuilt(
+  files: ReadonlyMap<string, Uint8Array>,
+  { cacheDir }: LoadOptions,
+): Promise<TokenizerHandle | undefined> {
+  const key = tableKey(tokenizerSource(files).files);
+  const cached = cacheDir === undefined ? undefined : readTables(cacheDir, key);
+  if (cached) return handleOf(cached);
+  const embedded = await embeddedTables(key);
+  if (embedded && cacheDir !== undefined) writeTables(cacheDir, key, embedded); // unpacking takes three times as long as reading
+  return embedded && handleOf(embedded);
+}
+
+/** Builds the tables of the tokenizer among `files`, and stores them. */
+export function buildTokenizer(files: ReadonlyMap<string, Uint8Array>, { cacheDir }: LoadOptions): TokenizerHandle {
+  const source = tokenizerSource(files);
+  const built = build(source);
+  if (built.kind === "huggingface") return built;
+  if (cacheDir !== undefined) writeTables(cacheDir, tableKey(source.files), built);
+  return handleOf(built);
+}
+
+function build(source: TokenizerSource): BuiltTables | HuggingFaceHandle {
+  const bytes = source.json();
   const json = parseTokenizerJson(bytes);
+  const postProcessor = postProcessorOf(json.post_processor);
   const known = recognise(json);
   if ("unsupported" in known) {
     if (known.refuse) throw new TokenizerError(`tokenizer.json uses ${known.unsupported}, which is not supported`);
-    const handle = huggingFaceHandle(bytes);
+    const handle = huggingFaceHandle(bytes, postProcessor);
     openHuggingFace(handle);
     return handle;
   }
-  const { memory } = buildImage(json, known);
-  if (cacheDir !== undefined) writeImage(cacheDir, key, memory);
-  return { kind: "kernel", module: kernelModule(), memory };
+  return { kind: "kernel", memory: buildImage(json, known).memory, postProcessor };
+}
+
+function handleOf(tables: BuiltTables): TokenizerHandle {
+  if (tables.kind === "general") throw new TokenizerError("the stored tables are of a kind that is not supported");
+  return { ...tables, module: kernelModule() };
 }
 
 /** The built tables of a model's tokenizer as a file for a bundle, with the name that `loadTokenizer` looks for. */
-export async function builtImage(files: ReadonlyMap<string, Uint8Array>): Promise<[name: string, bytes: Uint8Array]> {
-  const handle = await loadTokenizer(files);
-  if (handle.kind !== "kernel") throw new TokenizerError("only a tokenizer of the kernel has a table image");
-  const key = imageKey(files.get("tokenizer.json") ?? new Uint8Array(0));
-  return [imageFileName(key), Buffer.concat(imageParts(handle.memory, key))];
+export function builtTables(files: ReadonlyMap<string, Uint8Array>): [name: string, bytes: Uint8Array] {
+  const source = tokenizerSource(files);
+  const built = build(source);
+  if (built.kind === "huggingface") throw new TokenizerError("this tokenizer has no tables");
+  const key = tableKey(source.files);
+  return [tableFileName(key), Buffer.concat(tableParts(built, key))];
 }
 
 const opened = new WeakMap<TokenizerHandle, Tokenizer>();
 
-/** The tokenizer of a handle, for the calling thread: one for each handle. Cheap with the kernel, as the tables are shared. */
+/** The tokenizer of a handle, for the calling thread: one for each handle. Cheap, as the tables are shared. */
 export function openTokenizer(handle: TokenizerHandle): Tokenizer {
   let tokenizer = opened.get(handle);
   if (tokenizer === undefined) {

@@ -2,6 +2,7 @@ import { TokenizerError } from "../tokenizer.ts";
 import { addedTrie } from "./added-tokens.ts";
 import { byteAlphabet, NO_BYTE } from "./byte-alphabet.ts";
 import { classPages, classTable } from "./classes.ts";
+import { cutTokens } from "./cuts.ts";
 import { Family, Flag, Word } from "./header.ts";
 import { joinedCharacters } from "./joins.ts";
 import { ImageLayout, type ImageUnderWork } from "./layout.ts";
@@ -18,7 +19,7 @@ const WHOLE_SLOTS = 4096;
 /** Builds the image of a byte-level BPE tokenizer. Throws `TokenizerError` naming what is wrong with the vocabulary. */
 export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): ImageUnderWork {
   if (known.family === "gemma") throw new TokenizerError("not a byte-level tokenizer");
-  const v = byteLevelVocabulary(json);
+  const v = byteLevelVocabulary(json, known);
   const trie = addedTrie(json.added_tokens);
   const classes = classTable(known);
   const { index, pages } = classPages(classes, known.nfc);
@@ -100,7 +101,7 @@ function writeBytePairs(v: Vocabulary, words: Uint32Array, at: number): void {
   }
 }
 
-function byteLevelVocabulary(json: TokenizerJson): Vocabulary {
+function byteLevelVocabulary(json: TokenizerJson, known: KnownConfiguration): Vocabulary {
   const { words } = json;
   if (!words) throw new TokenizerError("tokenizer.json has no vocabulary");
   const table = byteAlphabet();
@@ -113,7 +114,7 @@ function byteLevelVocabulary(json: TokenizerJson): Vocabulary {
       throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${byte}`);
   }
   const added = new Set(json.added_tokens.map((t) => t.content));
-  const v = layOut(json, words, byteIds, (bytes, from, to, out, at) => {
+  const v = layOut(json, words, byteIds, cutTokens(json, known), (bytes, from, to, out, at) => {
     let end = at;
     for (let i = from; i < to; i++) {
       const lead = bytes[i]!;

@@ -1,6 +1,7 @@
 import type { Kernel } from "../kernel/kernel.ts";
 import { TokenizerError } from "../tokenizer.ts";
 import { addedTrie } from "./added-tokens.ts";
+import { cutTokens } from "./cuts.ts";
 import { Family, Prefix } from "./header.ts";
 import { ImageLayout, type ImageUnderWork } from "./layout.ts";
 import type { KnownConfiguration } from "./recognise.ts";
@@ -17,7 +18,7 @@ export function gemmaImage(json: TokenizerJson, known: KnownConfiguration): Imag
   const { words } = json;
   if (!words) throw new TokenizerError("tokenizer.json has no vocabulary");
   const byteIds = byteTokens(words);
-  const v = layOut(json, words, byteIds, writeWord);
+  const v = layOut(json, words, byteIds, cutTokens(json, known), writeWord);
   checkMerges(v);
   const trie = addedTrie(json.added_tokens);
   const layout = new ImageLayout();

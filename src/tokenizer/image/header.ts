@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 7;
+export const IMAGE_VERSION = 8;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -75,6 +75,8 @@ export const Flag = {
   added: 2,
   /** its bytes are whole UTF-8 characters */
   whole: 4,
+  /** a text may be cut behind it: the ids of the parts are those of the whole */
+  cut: 8,
 } as const;
 
 /** Bits of an id in the added-token trie: the token is special, takes the white space before it, or that after it. */

@@ -20,6 +20,7 @@ export interface TokenizerJson {
   readonly normalizer?: unknown;
   readonly pre_tokenizer?: unknown;
   readonly decoder?: unknown;
+  readonly post_processor?: unknown;
 }
 
 export interface AddedTokenJson {

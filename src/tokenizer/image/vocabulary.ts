@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { TokenizerError } from "../tokenizer.ts";
 import { Flag, MAX_TOKENS } from "./header.ts";
-import type { TokenizerJson } from "./tokenizer-json.ts";
+import type { AddedTokenJson, TokenizerJson } from "./tokenizer-json.ts";
 import type { Words } from "./words.ts";
 
 /** A vocabulary in typed arrays: the bytes of token `i` are `bytes[offsets[i], offsets[i + 1])`. */
@@ -20,8 +20,14 @@ export interface Vocabulary {
 /** Writes what the vocabulary entry `bytes[from, to)` decodes to at `out[at]`; returns the end. It is never longer than the entry. */
 export type WriteWord = (bytes: Uint8Array, from: number, to: number, out: Uint8Array, at: number) => number;
 
-/** Lays out token bytes in the order of ids. */
-export function layOut(json: TokenizerJson, words: Words, byteIds: Int32Array, write: WriteWord): Vocabulary {
+/** Lays out token bytes in the order of ids. `cuts` are the added tokens that a text may be cut behind. */
+export function layOut(
+  json: TokenizerJson,
+  words: Words,
+  byteIds: Int32Array,
+  cuts: readonly AddedTokenJson[],
+  write: WriteWord,
+): Vocabulary {
   let tokenCount = 0;
   for (let i = 0; i < words.count; i++) tokenCount = Math.max(tokenCount, words.ids[i]! + 1);
   let room = words.bytes.length;
@@ -55,6 +61,7 @@ export function layOut(json: TokenizerJson, words: Words, byteIds: Int32Array, w
     }
     flags[id] = Flag.added | (special ? Flag.special : 0);
   }
+  for (const { id } of cuts) flags[id]! |= Flag.cut;
   const offsets = new Uint32Array(tokenCount + 1);
   const bytes = new Uint8Array(at);
   let total = 0;

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { imageKey, imageOfBytes } from "../../../src/tokenizer/image-cache.ts";
 import { IMAGE_AT } from "../../../src/tokenizer/kernel/kernel.ts";
-import { builtImage, loadTokenizer, openTokenizer, type TokenizerHandle } from "../../../src/tokenizer/load.ts";
+import { builtTables, loadTokenizer, openTokenizer, type TokenizerHandle } from "../../../src/tokenizer/load.ts";
+import { tableKey, tablesOfBytes } from "../../../src/tokenizer/table-cache.ts";
 import { smallFiles } from "./fixtures.ts";
 
 let folder = "";
@@ -83,19 +83,14 @@ test("a missing folder is made", async () => {
 });
 
 test("a built image is a file of the cache", async () => {
-  const [name, bytes] = await builtImage(files);
+  const [name, bytes] = builtTables(files);
   await works(folder);
   expect(stored()).toBe(join(folder, name));
   expect(readFileSync(stored()).equals(bytes)).toBe(true);
-  const key = imageKey(files.get("tokenizer.json") as Uint8Array);
-  expect(imageOfBytes(bytes, key)).toBeDefined();
-  for (const bad of [
-    bytes.slice(0, 100),
-    bytes.slice(0, -8),
-    Buffer.alloc(0),
-    (await builtImage(smallFiles("gemma")))[1],
-  ]) {
-    expect(imageOfBytes(bad, key)).toBeUndefined();
+  const key = tableKey([["tokenizer.json", files.get("tokenizer.json") as Uint8Array]]);
+  expect(tablesOfBytes(bytes, key)).toBeDefined();
+  for (const bad of [bytes.slice(0, 100), bytes.slice(0, -8), Buffer.alloc(0), builtTables(smallFiles("gemma"))[1]]) {
+    expect(tablesOfBytes(bad, key)).toBeUndefined();
   }
 });
 
@@ -103,9 +98,18 @@ test("the image in memory is the image on disk", async () => {
   const handle = await works(folder);
   if (handle.kind !== "kernel") throw new Error("not a kernel tokenizer");
   const file = readFileSync(stored());
+  const body = file.subarray(64 + file.readUInt32LE(12));
   expect(
     Buffer.from(handle.memory.buffer)
-      .subarray(IMAGE_AT, IMAGE_AT + file.length - 64)
-      .equals(file.subarray(64)),
+      .subarray(IMAGE_AT, IMAGE_AT + body.length)
+      .equals(body),
   ).toBe(true);
+});
+
+test("files of other versions go when a new one is written", async () => {
+  const old = join(folder, "tokenizer-00.image");
+  writeFileSync(old, Buffer.alloc(100, 1));
+  writeFileSync(join(folder, "kept.image"), "not ours");
+  await works(folder);
+  expect(readdirSync(folder).sort()).toEqual(["kept.image", expect.stringMatching(/^tokenizer-.{64}\.image$/)]);
 });
