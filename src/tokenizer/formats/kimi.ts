@@ -1,3 +1,6 @@
+import { isObject } from "../image/tokenizer-json.ts";
+import { jsonFile } from "../model-files.ts";
+
 const WORD_END = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
 const UPPER = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]";
 const LOWER = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]";
@@ -19,3 +22,23 @@ export const KIMI_PATTERN = [
   "\\s+(?!\\S)",
   "\\s+",
 ].join("|");
+
+/** Model types whose tiktoken file is one of Kimi's. */
+const MODEL_TYPES = ["kimi_k2", "kimi_k25", "kimi_k3"];
+/** Ids that Kimi's tokenizers keep behind the ranks for special tokens: this many, or two more. */
+const RESERVED = 256;
+
+/** Is this a model of Kimi's? By the code that tokenizer_config.json names, else by the model type. */
+export function isKimi(files: ReadonlyMap<string, Uint8Array>): boolean {
+  const named = JSON.stringify(jsonFile(files, "tokenizer_config.json")?.["auto_map"] ?? null);
+  if (/[".-]tokenization_kimi[".]/.test(named)) return true;
+  return MODEL_TYPES.includes(String(jsonFile(files, "config.json")?.["model_type"]));
+}
+
+/** End of the ids of a Kimi model with `ranks` ranks: 256 or 258 more, by the size of the vocabulary in config.json. */
+export function kimiEnd(files: ReadonlyMap<string, Uint8Array>, ranks: number): number {
+  const config = jsonFile(files, "config.json") ?? {};
+  const text = config["text_config"];
+  const size = config["vocab_size"] ?? (isObject(text) ? text["vocab_size"] : undefined);
+  return size === ranks + RESERVED + 2 ? ranks + RESERVED + 2 : ranks + RESERVED;
+}

@@ -1,20 +1,56 @@
 import { TokenizerError } from "../tokenizer.ts";
+import { tekkenJson } from "./tekken.ts";
+import { isTiktoken } from "./tiktoken.ts";
+import { tiktokenJson } from "./tiktoken-model.ts";
 
 /** A tokenizer among a model's files, in whatever format. */
 export interface TokenizerSource {
   readonly format: "tokenizer.json" | "vocab+merges" | "tiktoken" | "tekken" | "sentencepiece";
-  /** Name and bytes of every file that decides the ids: what a cache key must be made of. */
+  /**
+   * Name and bytes of everything that decides the ids: what a cache key must be made of. The version of a conversion counts as a file.
+   */
   readonly files: readonly (readonly [string, Uint8Array])[];
   /** The bytes of a tokenizer.json that gives the same ids (0.1 to 2 s for other formats). Throws `TokenizerError` naming file and part. */
   json(): Uint8Array;
 }
 
+/** Raise it whenever a conversion gives another tokenizer.json: what was built from the old one is then built again. */
+const CONVERSION = "conversion 1";
+
+type Files = ReadonlyMap<string, Uint8Array>;
+
 /**
  * Finds the tokenizer among a model's files (by name, relative to the model's folder). The first of: tokenizer.json, tekken.json, a
  * SentencePiece model, vocab.json with merges.txt, a tiktoken file. Throws `TokenizerError` if there is none that is supported.
  */
-export function tokenizerSource(files: ReadonlyMap<string, Uint8Array>): TokenizerSource {
+export function tokenizerSource(files: Files): TokenizerSource {
   const json = files.get("tokenizer.json");
   if (json) return { format: "tokenizer.json", files: [["tokenizer.json", json]], json: () => json };
+  const tekken = files.get("tekken.json");
+  if (tekken) return converted("tekken", files, ["tekken.json"], () => tekkenJson("tekken.json", tekken));
+  const tiktoken = tiktokenFile(files);
+  if (tiktoken) {
+    const [name, bytes] = tiktoken;
+    return converted("tiktoken", files, [name, "tokenizer_config.json", "config.json"], () =>
+      tiktokenJson(files, name, bytes),
+    );
+  }
   throw new TokenizerError("there is no tokenizer.json");
+}
+
+function converted(
+  format: TokenizerSource["format"],
+  files: Files,
+  names: readonly string[],
+  json: () => Uint8Array,
+): TokenizerSource {
+  const used = names.flatMap((name): [string, Uint8Array][] => {
+    const bytes = files.get(name);
+    return bytes ? [[name, bytes]] : [];
+  });
+  return { format, files: [[CONVERSION, new Uint8Array(0)], ...used], json };
+}
+
+function tiktokenFile(files: Files): [string, Uint8Array] | undefined {
+  return [...files].filter(([name, bytes]) => /^[^/]+\.(?:model|tiktoken)$/.test(name) && isTiktoken(bytes)).at(0);
 }

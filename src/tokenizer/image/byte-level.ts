@@ -97,7 +97,7 @@ function writeBytePairs(v: Vocabulary, words: Uint32Array, at: number): void {
     const x = byteOf[v.merges[m]!]!;
     const y = byteOf[v.merges[m + 1]!]!;
     if (x < 0 || y < 0) continue;
-    words.set([m / 3 + 1, v.merges[m + 2]!], (at >> 2) + ((x << 8) | y) * 2);
+    words.set([v.ranks[m / 3]! + 1, v.merges[m + 2]!], (at >> 2) + ((x << 8) | y) * 2);
   }
 }
 

@@ -59,7 +59,7 @@ export function writeTokens({ bytes, words, offset }: ImageUnderWork, v: Vocabul
 /** Gives the kernel all merges; must come after `init`. */
 export function writePairs({ kernel }: ImageUnderWork, v: Vocabulary): void {
   for (let m = 0; m < v.merges.length; m += 3) {
-    if (!kernel.insertPair(v.merges[m]!, v.merges[m + 1]!, m / 3, v.merges[m + 2]!)) {
+    if (!kernel.insertPair(v.merges[m]!, v.merges[m + 1]!, v.ranks[m / 3]!, v.merges[m + 2]!)) {
       throw new TokenizerError(`merge ${m / 3} of tokenizer.json repeats an earlier one`);
     }
   }

@@ -11,6 +11,8 @@ export interface TokenizerJson {
     readonly dropout?: number | null;
     readonly continuing_subword_prefix?: string | null;
     readonly end_of_word_suffix?: string | null;
+    /** Ours: "token" where merges that make the same token, which follow each other in the list, have one rank. */
+    readonly merge_rank?: string;
   };
   /** The model's `vocab`, if it is an object of names and ids. */
   readonly words: Words | undefined;

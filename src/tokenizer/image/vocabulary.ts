@@ -15,6 +15,8 @@ export interface Vocabulary {
   readonly byteIds: Int32Array;
   /** By rank: left id, right id, id of the result. */
   readonly merges: Uint32Array;
+  /** Rank of each of the merges; equal ones are made from left to right. */
+  readonly ranks: Uint32Array;
 }
 
 /** Writes what the vocabulary entry `bytes[from, to)` decodes to at `out[at]`; returns the end. It is never longer than the entry. */
@@ -84,7 +86,19 @@ export function layOut(
     flags,
     byteIds,
     merges: json.merges ?? new Uint32Array(0),
+    ranks: mergeRanks(json),
   };
+}
+
+/** By merge: its place in the list; or, where merges that make the same token share a rank, the place of the first of these. */
+function mergeRanks({ merges = new Uint32Array(0), model }: TokenizerJson): Uint32Array {
+  const byToken = model.merge_rank === "token";
+  if (!byToken && model.merge_rank !== undefined) throw new TokenizerError("tokenizer.json has an unknown merge_rank");
+  const ranks = new Uint32Array(merges.length / 3);
+  for (let m = 1; m < ranks.length; m++) {
+    ranks[m] = byToken && merges[m * 3 + 2] === merges[m * 3 - 1] ? ranks[m - 1]! : m;
+  }
+  return ranks;
 }
 
 /** Lengths that the lookup tables are sized by: tokens of 9 to 16 bytes, and longer ones. */
