@@ -31,13 +31,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   routing: ["errors.ts", "boards"],
   engines: ["errors.ts", "http2"],
   generation: ["errors.ts", "tokenizer", "template", "parsers", "media", "routing", "engines"],
-  fleet: ["errors.ts", "config", "telemetry", "boards", "tokenizer", "template", "routing", "engines"],
+  hub: ["errors.ts", "tokenizer", "telemetry"],
+  fleet: ["errors.ts", "config", "telemetry", "boards", "hub", "tokenizer", "template", "routing", "engines"],
   request: ["errors.ts", "config", "telemetry", "fleet"],
   apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request"],
   server: ["errors.ts", "config", "telemetry", "boards", "engines", "fleet", "request", "apis", "heap-care"],
-  threads: ["program.ts", "config", "telemetry", "boards", "fleet", "server"],
+  threads: ["errors.ts", "program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "server"],
   simulator: ["config", "http2", "tokenizer", "engines"],
-  cli: ["program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "threads", "simulator"],
+  cli: ["errors.ts", "program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "threads", "simulator"],
   "main.ts": ["cli"],
 };
 
