@@ -1,44 +1,168 @@
 import { type AddedTokenJson, isObject } from "../image/tokenizer-json.ts";
-import { jsonFile } from "../model-files.ts";
+import { jsonFile, tokenText } from "../model-files.ts";
 import { TokenizerError } from "../tokenizer.ts";
 
-/** A whole added token; `id` is -1 where no file gives one. */
 export type AddedToken = Required<AddedTokenJson>;
 
+/** An added token as a file writes it; `id` is -1 where it gives none. */
+export interface WrittenToken extends Omit<AddedToken, "normalized"> {
+  /** Absent: what `special` is not. */
+  readonly normalized: boolean | undefined;
+  /** Was it a text without flags? */
+  readonly bare: boolean;
+}
+
 /**
- * The tokens in `added_tokens_decoder` of tokenizer_config.json, by ascending id; undefined if there is none. `normalized` is by default
- * what `special` is not. Throws `TokenizerError` if they are not of that form.
+ * The tokens in `added_tokens_decoder` of tokenizer_config.json, by ascending id; undefined if there is none.
+ * Throws `TokenizerError` if they are not of that form.
  */
-export function declaredTokens(files: ReadonlyMap<string, Uint8Array>): AddedToken[] | undefined {
+export function declaredTokens(files: ReadonlyMap<string, Uint8Array>): WrittenToken[] | undefined {
   const declared = jsonFile(files, "tokenizer_config.json")?.["added_tokens_decoder"];
   if (declared === undefined) return undefined;
   const part = "added_tokens_decoder of tokenizer_config.json";
   if (!isObject(declared)) throw new TokenizerError(`${part} is not an object`);
   const tokens = Object.entries(declared).map(([key, value]) => {
     if (!/^\d{1,9}$/.test(key)) throw new TokenizerError(`${part} has the key ${JSON.stringify(key)}, which is no id`);
-    return addedToken(value, Number(key), `the token ${key} in ${part}`);
+    return writtenToken(value, Number(key), `the token ${key} in ${part}`);
   });
   return tokens.sort((a, b) => a.id - b.id);
 }
 
 /** Reads one token: a text, or an object with `content` and flags. `part` names it in messages. */
-export function addedToken(value: unknown, id: number, part: string, special = false): AddedToken {
-  const token = typeof value === "string" ? { content: value } : value;
+export function writtenToken(value: unknown, id: number, part: string, special = false): WrittenToken {
+  const bare = typeof value === "string";
+  const token = bare ? { content: value } : value;
   if (!isObject(token) || typeof token["content"] !== "string" || token["content"] === "")
     throw new TokenizerError(`${part} has no text`);
-  const flag = (name: string, otherwise: boolean): boolean => {
+  const flag = <T>(name: string, otherwise: T): boolean | T => {
     const given = token[name] ?? otherwise;
-    if (typeof given !== "boolean") throw new TokenizerError(`${name} of ${part} is neither true nor false`);
-    return given;
+    if (typeof given !== "boolean" && given !== otherwise)
+      throw new TokenizerError(`${name} of ${part} is neither true nor false`);
+    return given as boolean | T;
   };
-  const isSpecial = flag("special", special);
   return {
     id,
     content: token["content"],
     single_word: flag("single_word", false),
     lstrip: flag("lstrip", false),
     rstrip: flag("rstrip", false),
-    normalized: flag("normalized", !isSpecial),
-    special: isSpecial,
+    normalized: flag("normalized", undefined),
+    special: flag("special", special),
+    bare,
   };
+}
+
+/** A special token without flags. */
+export const plainSpecial = (content: string): WrittenToken => writtenToken(content, -1, "a special token", true);
+
+/** An added token of tokenizer.json. */
+export function whole({ bare: _, ...token }: WrittenToken, id = token.id): AddedToken {
+  return { ...token, id, normalized: token.normalized ?? !token.special };
+}
+
+type Config = Readonly<Record<string, unknown>>;
+type Files = ReadonlyMap<string, Uint8Array>;
+
+/** Keys of the tokens that every tokenizer may name, in the order in which they are added. */
+const NAMED = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+
+/** What a tokenizer class brings with it, and what its vocabulary has. */
+export interface Vocabulary {
+  /** Named tokens of the class where the files name none, by key. */
+  readonly defaults: Readonly<Record<string, string>>;
+  /** More tokens of the vocabulary file itself; they give way to a list in tokenizer_config.json. */
+  readonly extra?: readonly WrittenToken[];
+  /** Do all special tokens lose their flags in the end? They do in Qwen's class. */
+  readonly plain?: boolean;
+  readonly size: number;
+  id(text: string): number | undefined;
+}
+
+export interface AddedTokens {
+  /** By ascending id. */
+  readonly tokens: readonly AddedToken[];
+  /** Texts of named tokens, by key (`bos_token`). */
+  readonly named: ReadonlyMap<string, string>;
+}
+
+/**
+ * The added tokens of a tokenizer that has no tokenizer.json, as transformers 5.24 adds them: first those that tokenizer_config.json
+ * declares with ids (in older folders: added_tokens.json with special_tokens_map.json), then named and other special tokens. A token that
+ * the vocabulary has keeps its id, others get the next free ones. Throws `TokenizerError` for a declared token that gets another id.
+ */
+export function addedTokens(files: Files, vocabulary: Vocabulary): AddedTokens {
+  const config = jsonFile(files, "tokenizer_config.json") ?? {};
+  const decoder = declaredTokens(files);
+  const map = decoder ? {} : (jsonFile(files, "special_tokens_map.json") ?? {});
+  const names = namedTokens({ ...config, ...map }, vocabulary.defaults);
+  const extra = extraTokens({ ...config, ...map }) ?? vocabulary.extra ?? [];
+  const declared = decoder ?? legacyTokens(files, [...namedTexts(config, map), ...extra.map((t) => t.content)]);
+
+  const added = new Map<string, AddedToken>();
+  let next = vocabulary.size;
+  function add(token: WrittenToken): void {
+    const id = added.get(token.content)?.id ?? vocabulary.id(token.content) ?? next;
+    if (token.id >= 0 && token.id !== id)
+      throw new TokenizerError(
+        `the added token ${JSON.stringify(token.content)} can't have the id ${token.id}: it would become ${id}`,
+      );
+    next = Math.max(next, id + 1);
+    added.set(token.content, whole(token, id));
+  }
+  const texts = new Set([...names.values()].map((token) => token.content));
+  for (const token of declared) add({ ...token, special: token.special || texts.has(token.content) });
+  // what the declaration says counts; of several others with the same text the last one that is written differently
+  const isDeclared = new Set(declared.map((token) => token.content));
+  const seen = new Set<string>();
+  for (const token of [...names.values()].map((t) => ({ ...t, special: true })).concat(extra)) {
+    const written = JSON.stringify(token);
+    if (isDeclared.has(token.content) || seen.has(written)) continue;
+    seen.add(written);
+    add(token);
+  }
+  if (vocabulary.plain) for (const { content } of [...names.values(), ...extra]) add(plainSpecial(content));
+  const tokens = [...added.values()].sort((a, b) => a.id - b.id);
+  return { tokens, named: new Map([...names].map(([key, token]) => [key, token.content])) };
+}
+
+function namedTokens(config: Config, defaults: Readonly<Record<string, string>>): Map<string, WrittenToken> {
+  const named = new Map<string, WrittenToken>();
+  const isToken = (value: unknown): boolean => typeof value === "string" || isObject(value);
+  const own = Object.keys(config).filter(
+    (key) => key.endsWith("_token") && !NAMED.includes(key) && isToken(config[key]),
+  );
+  for (const key of [...NAMED, ...own]) {
+    const value = key in config ? config[key] : defaults[key];
+    if (value === undefined || value === null || value === "") continue;
+    named.set(key, writtenToken(value, -1, `${key} of tokenizer_config.json`, true));
+  }
+  const more = config["extra_special_tokens"];
+  if (isObject(more)) {
+    for (const [key, value] of Object.entries(more))
+      named.set(key, writtenToken(value, -1, `${key} in extra_special_tokens of tokenizer_config.json`, true));
+  }
+  return named;
+}
+
+function extraTokens(config: Config): readonly WrittenToken[] | undefined {
+  const more = config["extra_special_tokens"];
+  const listed = Array.isArray(more) && more.length > 0 ? more : (config["additional_special_tokens"] ?? more);
+  if (!Array.isArray(listed)) return undefined;
+  return listed.map((value) => writtenToken(value, -1, "a token in additional_special_tokens", true));
+}
+
+/** Texts of named tokens that added_tokens.json takes for special: not those of the class, nor those with flags in tokenizer_config.json. */
+function namedTexts(config: Config, map: Config): string[] {
+  const values = NAMED.map((key) => (key in map ? tokenText(map[key]) : config[key]));
+  return values.filter((value) => typeof value === "string");
+}
+
+function legacyTokens(files: Files, special: readonly string[]): WrittenToken[] {
+  const tokens = Object.entries(jsonFile(files, "added_tokens.json") ?? {}).map(([content, id]) => {
+    if (!Number.isInteger(id) || Number(id) < 0 || content === "")
+      throw new TokenizerError(`added_tokens.json gives ${JSON.stringify(content)} no id`);
+    const isSpecial = special.includes(content);
+    return writtenToken({ content, special: isSpecial, normalized: !isSpecial }, Number(id), "added_tokens.json");
+  });
+  return tokens.sort((a, b) => a.id - b.id);
 }

@@ -5,8 +5,6 @@ const SPACES = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 /** Qwen 2 to 3. */
 export const QWEN2_PATTERN = `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${SPACES}`;
-/** Qwen 3.5. */
-export const QWEN3_5_PATTERN = `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|${SPACES}`;
 /** cl100k: what tiktoken files are for where nothing says otherwise (Llama 3, GLM 4). */
 export const CL100K_PATTERN = QWEN2_PATTERN.replace("|\\p{N}|", "|\\p{N}{1,3}|");
 

@@ -2,6 +2,7 @@ import { TokenizerError } from "../tokenizer.ts";
 import { tekkenJson } from "./tekken.ts";
 import { isTiktoken } from "./tiktoken.ts";
 import { tiktokenJson } from "./tiktoken-model.ts";
+import { vocabMergesJson } from "./vocab-merges.ts";
 
 /** A tokenizer among a model's files, in whatever format. */
 export interface TokenizerSource {
@@ -17,6 +18,9 @@ export interface TokenizerSource {
 /** Raise it whenever a conversion gives another tokenizer.json: what was built from the old one is then built again. */
 const CONVERSION = "conversion 1";
 
+/** Files that say more about a tokenizer of a format other than tokenizer.json. */
+const CONFIGS = ["tokenizer_config.json", "config.json", "special_tokens_map.json", "added_tokens.json"];
+
 type Files = ReadonlyMap<string, Uint8Array>;
 
 /**
@@ -28,12 +32,15 @@ export function tokenizerSource(files: Files): TokenizerSource {
   if (json) return { format: "tokenizer.json", files: [["tokenizer.json", json]], json: () => json };
   const tekken = files.get("tekken.json");
   if (tekken) return converted("tekken", files, ["tekken.json"], () => tekkenJson("tekken.json", tekken));
+  const merges = files.get("merges.txt");
+  if (merges && files.has("vocab.json"))
+    return converted("vocab+merges", files, ["vocab.json", "merges.txt", ...CONFIGS], () =>
+      vocabMergesJson(files, merges),
+    );
   const tiktoken = tiktokenFile(files);
   if (tiktoken) {
     const [name, bytes] = tiktoken;
-    return converted("tiktoken", files, [name, "tokenizer_config.json", "config.json"], () =>
-      tiktokenJson(files, name, bytes),
-    );
+    return converted("tiktoken", files, [name, ...CONFIGS], () => tiktokenJson(files, name, bytes));
   }
   throw new TokenizerError("there is no tokenizer.json");
 }

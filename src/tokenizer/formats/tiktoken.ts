@@ -1,6 +1,7 @@
 import { MAX_TOKENS } from "../image/header.ts";
 import type { AddedTokenJson } from "../image/tokenizer-json.ts";
 import { TokenizerError } from "../tokenizer.ts";
+import type { WrittenToken } from "./added-tokens.ts";
 import { rankCollector } from "./ranked-bytes.ts";
 
 /** Is this the text of a tiktoken file: lines of base64 and rank? */
@@ -38,7 +39,7 @@ export function readTiktoken(name: string, bytes: Uint8Array): Map<string, numbe
 export function tokensBehind(
   first: number,
   end: number,
-  named: readonly AddedTokenJson[],
+  named: readonly WrittenToken[],
   file: string,
 ): AddedTokenJson[] {
   const byId = new Map(named.map((token) => [token.id, token]));
