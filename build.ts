@@ -32,6 +32,7 @@ const { exitCode } = Bun.spawnSync(
     "src/main.ts",
     // Every worker is an entry point of its own, and so is a file that only has to come along.
     "src/threads/serving-thread.ts",
+    "src/threads/compute-thread.ts",
     demoModel,
     "--outfile",
     outfile,

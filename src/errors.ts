@@ -84,6 +84,21 @@ export class NoWorkersError extends GatewayError {
   }
 }
 
+/** The gateway has more to do than it may keep. */
+export class OverloadedError extends GatewayError {
+  readonly status = 503;
+  readonly code = "overloaded";
+  constructor(message = "The server is overloaded") {
+    super(message, { retryAfterSecs: 1 });
+  }
+}
+
+/** A tokenizer of this name is there already. */
+export class TokenizerExistsError extends GatewayError {
+  readonly status = 409;
+  readonly code = "tokenizer_exists";
+}
+
 /** The gateway is shutting down. */
 export class ShuttingDownError extends GatewayError {
   readonly status = 503;

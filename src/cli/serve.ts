@@ -6,8 +6,11 @@ import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
-import { startFleetControl } from "../fleet/control.ts";
+import { OverloadedError } from "../errors.ts";
+import { type FleetControl, startFleetControl } from "../fleet/control.ts";
+import type { Control } from "../fleet/control-link.ts";
 import { createLogger } from "../telemetry/log.ts";
+import { createComputePool } from "../threads/compute-pool.ts";
 import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
 import { ListenError, startServingThreads } from "../threads/supervisor.ts";
 import { cacheFolder } from "./cache-folder.ts";
@@ -41,9 +44,16 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   const log = createLogger({ level: config.logLevel, json: config.logJson });
   const threads = threadCount(config);
   const board = FleetBoard.create(threads);
+  const compute = createComputePool(Math.max(1, threads >> 1), log);
+  let fleet: FleetControl | undefined;
+  const control: Control = {
+    ...compute,
+    addTokenizer: async (wanted) => started(fleet).addTokenizer(wanted),
+    removeTokenizer: async (id) => started(fleet).removeTokenizer(id),
+  };
   let serving: Awaited<ReturnType<typeof startServingThreads>>;
   try {
-    serving = await startServingThreads(config, threads, board, log);
+    serving = await startServingThreads(config, threads, board, log, control);
   } catch (error) {
     if (!(error instanceof ListenError)) throw error;
     process.stderr.write(`collie: ${error.message}\n`);
@@ -51,7 +61,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   }
   const url = clientUrl(serving.hostname, serving.port);
   log.info("listening", { url, version, threads, workers: config.workerUrls.length });
-  const fleet = startFleetControl(config, board, log, cacheFolder(config.stateDir, env), (snapshot) =>
+  fleet = startFleetControl(config, board, log, cacheFolder(config.stateDir, env), compute, (snapshot) =>
     serving.apply(snapshot),
   );
   fleet.ready.then((worker) => {
@@ -67,9 +77,16 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   notifyStopping({ env, warn });
   await serving.shutdown(config.shutdownGracePeriodSecs * 1000);
   fleet.close();
+  compute.close();
   stopWatchdog();
   log.info("stopped");
   return 0;
+}
+
+/** Serving threads listen a moment before there is a fleet. */
+function started(fleet: FleetControl | undefined): FleetControl {
+  if (fleet === undefined) throw new OverloadedError("The server is starting");
+  return fleet;
 }
 
 /** `collie serve`. */

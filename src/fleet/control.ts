@@ -4,10 +4,12 @@ import { createEngine } from "../engines/create.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
+import type { Compute, Control } from "./control-link.ts";
 import { ModelCatalog } from "./model-catalog.ts";
 import type { FleetSnapshot, WorkerEntry } from "./snapshot.ts";
+import { TokenizerRegistry } from "./tokenizers.ts";
 
-export interface FleetControl {
+export interface FleetControl extends Pick<Control, "addTokenizer" | "removeTokenizer"> {
   /** Resolves when the first worker is ready. */
   readonly ready: Promise<WorkerEntry>;
   close(): void;
@@ -24,17 +26,18 @@ function normalUrl(url: string): string {
 
 /**
  * Brings the workers up, loads the models they serve, and watches their health. `publish` gets the fleet at every change of
- * who is in it and resolves when everybody knows it; states go to the board.
+ * who is in it and resolves when everybody knows it; states go to the board. `compute` builds tables that are not at hand.
  */
 export function startFleetControl(
   config: ServeConfig,
   board: FleetBoard,
   log: Logger,
   cacheDir: string | undefined,
+  compute: Compute,
   publish: (snapshot: FleetSnapshot) => Promise<void>,
 ): FleetControl {
   const closing = new AbortController();
-  const catalog = new ModelCatalog(config, cacheDir);
+  const catalog = new ModelCatalog(config, cacheDir, compute);
   const workers: WorkerEntry[] = [];
   const engines = new Set<Engine>();
   let onReady!: (worker: WorkerEntry) => void;
@@ -43,7 +46,17 @@ export function startFleetControl(
   });
 
   const urls = [...new Set(config.workerUrls.map(normalUrl))];
-  const tell = () => publish({ workers: [...workers], expected: urls.length, models: catalog.entries() });
+  const tell = () =>
+    publish({
+      workers: [...workers],
+      expected: urls.length,
+      models: catalog.entries(),
+      tokenizers: tokenizers.entries(),
+    });
+  const tellSoon = () => {
+    tell().catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
+  };
+  const tokenizers = new TokenizerRegistry(catalog, log, (name) => catalog.has(name), tellSoon);
 
   const engineOptions = { transport: config.engineTransport, keepaliveMs: config.engineKeepaliveSecs * 1000 };
 
@@ -139,12 +152,14 @@ export function startFleetControl(
     }
   }
 
-  tell().catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
+  tellSoon();
   for (const url of urls) {
     run(url).catch((error: unknown) => log.error("worker task failed", { worker: url, error }));
   }
   return {
     ready,
+    addTokenizer: async (wanted) => tokenizers.add(wanted),
+    removeTokenizer: async (id) => tokenizers.remove(id),
     close() {
       closing.abort();
       for (const engine of engines) engine.close();

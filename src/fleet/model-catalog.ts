@@ -4,8 +4,9 @@ import { parseAlias } from "../config/aliases.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import type { Engine, ModelInfo } from "../engines/engine.ts";
 import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
-import { loadTokenizer, openTokenizer } from "../tokenizer/load.ts";
+import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import { contextLength, defaultSampling, endOfSequenceIds, readModelFiles } from "../tokenizer/model-files.ts";
+import type { Compute } from "./control-link.ts";
 import type { ModelEntry } from "./snapshot.ts";
 
 const BUNDLE_DEADLINE_MS = 120_000;
@@ -19,6 +20,7 @@ export class ModelCatalog {
   constructor(
     private readonly config: ServeConfig,
     private readonly cacheDir: string | undefined,
+    private readonly compute: Pick<Compute, "build">,
   ) {
     const aliases = new Map<string, string[]>();
     for (const [alias, model] of config.modelAlias.map(parseAlias)) {
@@ -29,6 +31,25 @@ export class ModelCatalog {
 
   entries(): readonly ModelEntry[] {
     return [...this.loaded.values()];
+  }
+
+  /** Is there a model of this name or alias, or will there be? */
+  has(name: string): boolean {
+    return this.loading.has(name) || [...this.aliases.values()].some((aliases) => aliases.includes(name));
+  }
+
+  /** The files of a model or tokenizer. */
+  files(source: string): Promise<ReadonlyMap<string, Uint8Array>> {
+    return readModelFiles(source);
+  }
+
+  /** The tokenizer among `files`, built if need be. */
+  async tokenizer(files: ReadonlyMap<string, Uint8Array>): Promise<TokenizerHandle> {
+    const { cacheDir } = this;
+    return (
+      (await loadBuilt(files, cacheDir === undefined ? {} : { cacheDir })) ??
+      (await this.compute.build(files, cacheDir))
+    );
   }
 
   /** Makes sure that an engine's model is loaded; resolves to its id. */
@@ -53,11 +74,11 @@ export class ModelCatalog {
         ? await engine.tokenizerBundle(BUNDLE_DEADLINE_MS)
         : modelPath === undefined
           ? []
-          : await readModelFiles(modelPath),
+          : await this.files(modelPath),
     );
     if (tokenizerPath !== undefined)
-      for (const [name, bytes] of await readModelFiles(tokenizerPath)) files.set(name, bytes);
-    const tokenizer = await loadTokenizer(files, this.cacheDir === undefined ? {} : { cacheDir: this.cacheDir });
+      for (const [name, bytes] of await this.files(tokenizerPath)) files.set(name, bytes);
+    const tokenizer = await this.tokenizer(files);
     const template = findChatTemplate(
       files,
       chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8"),

@@ -30,6 +30,20 @@ export interface ModelEntry {
   readonly created: number;
 }
 
+/** A tokenizer that was added by name, besides those of the models. */
+export interface TokenizerEntry {
+  readonly id: string;
+  readonly name: string;
+  /** Where its files come from. */
+  readonly source: string;
+  /** Unix time in seconds. */
+  readonly created: number;
+  readonly state:
+    | { readonly status: "pending" }
+    | { readonly status: "ready"; readonly tokenizer: TokenizerHandle; readonly template: TemplateSource | undefined }
+    | { readonly status: "failed"; readonly message: string };
+}
+
 /** All that serving threads know of the fleet besides the board; control sends a new one at every change. */
 export interface FleetSnapshot {
   /** Workers that have registered. */
@@ -37,6 +51,7 @@ export interface FleetSnapshot {
   /** Workers that there are to be, those that are still starting among them. */
   readonly expected: number;
   readonly models: readonly ModelEntry[];
+  readonly tokenizers: readonly TokenizerEntry[];
 }
 
-export const emptyFleet: FleetSnapshot = { workers: [], expected: 0, models: [] };
+export const emptyFleet: FleetSnapshot = { workers: [], expected: 0, models: [], tokenizers: [] };

@@ -4,9 +4,9 @@ import { leastLoad } from "../routing/least-load.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
 import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
-import { openTokenizer } from "../tokenizer/load.ts";
+import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { emptyFleet, type FleetSnapshot, type ModelEntry, type WorkerEntry } from "./snapshot.ts";
+import { emptyFleet, type FleetSnapshot, type ModelEntry, type TokenizerEntry, type WorkerEntry } from "./snapshot.ts";
 
 /** A model that this thread can serve. */
 export interface Model {
@@ -16,6 +16,15 @@ export interface Model {
   readonly template: (() => ChatTemplate) | undefined;
   readonly eosTokenIds: ReadonlySet<number>;
   readonly quietEosTokenIds: ReadonlySet<number>;
+}
+
+/** A tokenizer that clients may use by itself: a model's, or one that was added. */
+export interface NamedTokenizer {
+  readonly id: string;
+  readonly name: string;
+  readonly handle: TokenizerHandle;
+  readonly tokenizer: Tokenizer;
+  readonly template: (() => ChatTemplate) | undefined;
 }
 
 /** A booked place at a worker. */
@@ -45,6 +54,8 @@ export class FleetView {
   private models = new Map<string, Model>();
   private readonly engines = new Map<string, Engine>();
   private turn = 0;
+  /** Templates of added tokenizers, compiled. */
+  private readonly templates = new WeakMap<TemplateSource, () => ChatTemplate>();
 
   constructor(
     private readonly board: FleetBoard,
@@ -94,6 +105,28 @@ export class FleetView {
     throw this.snapshot.workers.length < this.snapshot.expected
       ? new NoWorkersError(name)
       : new ModelNotFoundError(name);
+  }
+
+  /** Tokenizers that were added, in whatever state. */
+  addedTokenizers(): readonly TokenizerEntry[] {
+    return this.snapshot.tokenizers;
+  }
+
+  /** A tokenizer by the name or alias of its model, or by the name or id it was added under. Throws ModelNotFoundError. */
+  tokenizer(name: string): NamedTokenizer {
+    const added = this.snapshot.tokenizers.find((entry) => entry.name === name || entry.id === name);
+    if (added === undefined) {
+      const { entry, tokenizer, template } = this.model(name);
+      return { id: entry.id, name: entry.id, handle: entry.tokenizer, tokenizer, template };
+    }
+    if (added.state.status !== "ready") throw new ModelNotFoundError(name);
+    const { tokenizer, template } = added.state;
+    let compiled = template && this.templates.get(template);
+    if (template !== undefined && compiled === undefined) {
+      compiled = compiledOnce(template);
+      this.templates.set(template, compiled);
+    }
+    return { id: added.id, name, handle: tokenizer, tokenizer: openTokenizer(tokenizer), template: compiled };
   }
 
   readyWorkers(): number {

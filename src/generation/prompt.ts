@@ -22,8 +22,22 @@ function templateMessage(message: Message): TemplateMessage {
 /** Put after a final message that the model is to go on with; no text of a client ends with it. */
 const MARK = "\u{e000}\u{e001}go on\u{e001}\u{e000}";
 
-/** Token ids of a prompt. A text that cannot fit the context is refused before it costs seconds to encode. */
-function encode(text: string, tokenizer: Tokenizer, contextLength: number): Uint32Array {
+/** What encodes a prompt. */
+export interface PromptEncoder {
+  readonly tokenizer: Tokenizer;
+  /** Ids of a text that takes long, from another thread. */
+  encodeLong(text: string): Promise<Uint32Array>;
+}
+
+/**
+ * Token ids of a prompt's text. One that cannot fit the context (in tokens; 0: unknown) is refused before it costs seconds to encode.
+ * Throws GatewayErrors.
+ */
+export async function encodePrompt(
+  text: string,
+  { tokenizer, encodeLong }: PromptEncoder,
+  contextLength: number,
+): Promise<Uint32Array> {
   if (contextLength > 0 && text.length > contextLength * tokenizer.longestToken) {
     throw new ContextLengthError(
       `This model's maximum context length is ${contextLength} tokens. However, the messages have ${text.length} characters, which is more than fits. Please shorten the messages.`,
@@ -31,7 +45,7 @@ function encode(text: string, tokenizer: Tokenizer, contextLength: number): Uint
     );
   }
   try {
-    return tokenizer.encode(text);
+    return tokenizer.encodeSoon(text) ?? (await encodeLong(text));
   } catch (error) {
     if (!(error instanceof TokenizerError)) throw error;
     throw new InvalidRequestError(`The messages cannot be tokenized: ${error.message}`, {
@@ -41,24 +55,18 @@ function encode(text: string, tokenizer: Tokenizer, contextLength: number): Uint
   }
 }
 
-/** Renders a conversation and turns it into token ids. `contextLength` is in tokens; 0 = unknown. */
-export function buildPrompt(
-  conversation: Conversation,
-  template: ChatTemplate,
-  tokenizer: Tokenizer,
-  contextLength: number,
-): Prompt {
+/** The text of a conversation's prompt. */
+export function renderPrompt(conversation: Conversation, template: ChatTemplate): string {
   const messages = conversation.messages.map(templateMessage);
   const final = messages.at(-1);
   if (conversation.continueFinalMessage && final !== undefined)
     messages[messages.length - 1] = { ...final, content: final.content + MARK };
-  let text = template.render({
+  const text = template.render({
     messages,
     addGenerationPrompt: conversation.addGenerationPrompt,
     variables: conversation.templateVariables,
   });
-  if (conversation.continueFinalMessage) text = cutAtMark(text);
-  return { text, tokenIds: encode(text, tokenizer, contextLength) };
+  return conversation.continueFinalMessage ? cutAtMark(text) : text;
 }
 
 /** `continue_final_message` of transformers: everything that the template puts after the last message's text is cut. */

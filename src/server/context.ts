@@ -1,4 +1,5 @@
 import type { ServeConfig } from "../config/serve-options.ts";
+import type { Control } from "../fleet/control-link.ts";
 import type { FleetView } from "../fleet/view.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { RequestScopes } from "./request-scope.ts";
@@ -7,6 +8,7 @@ import type { RequestScopes } from "./request-scope.ts";
 export interface ServerContext {
   readonly config: ServeConfig;
   readonly fleet: FleetView;
+  readonly control: Control;
   readonly scopes: RequestScopes;
   readonly log: Logger;
   /** The gateway has been told to stop. */

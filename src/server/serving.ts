@@ -1,5 +1,6 @@
 import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
+import type { Control } from "../fleet/control-link.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
 import { createLogger } from "../telemetry/log.ts";
@@ -38,7 +39,7 @@ const LAST_WORDS_MS = 1000;
 /** Pause after a model was loaded before the way in is warmed up and what loading left behind is freed. */
 const TIDY_AFTER_MS = 500;
 
-export function startServing({ config, board, thread, threads, port }: ServingOptions): Serving {
+export function startServing({ config, board, thread, threads, port }: ServingOptions, control: Control): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
   const fleet = new FleetView(FleetBoard.open(board), thread, (worker) =>
@@ -49,7 +50,7 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
   );
   const scopes = new RequestScopes(config.requestTimeoutSecs);
   let draining = false;
-  const app = createApp({ config, fleet, scopes, log, draining: () => draining });
+  const app = createApp({ config, fleet, control, scopes, log, draining: () => draining });
   app.compile();
   const server = Bun.serve({
     hostname: config.host,

@@ -1,12 +1,16 @@
+import type { Answer, Question } from "../fleet/control-link.ts";
 import type { FleetSnapshot } from "../fleet/snapshot.ts";
 import type { ServingOptions } from "../server/serving.ts";
+import type { TokenizerHandle } from "../tokenizer/load.ts";
+import type { EncodeOptions } from "../tokenizer/tokenizer.ts";
 
 /** What control tells a serving thread. */
 export type ToThread =
   | { readonly type: "start"; readonly options: ServingOptions; readonly fleet: FleetSnapshot }
   | { readonly type: "fleet"; readonly fleet: FleetSnapshot; readonly version: number }
   | { readonly type: "drain"; readonly graceMs: number }
-  | { readonly type: "ping" };
+  | { readonly type: "ping" }
+  | { readonly type: "answer"; readonly id: number; readonly answer: Answer };
 
 /** What a serving thread tells control. */
 export type FromThread =
@@ -14,4 +18,21 @@ export type FromThread =
   | { readonly type: "failed"; readonly message: string }
   | { readonly type: "applied"; readonly version: number }
   | { readonly type: "drained" }
-  | { readonly type: "pong" };
+  | { readonly type: "pong" }
+  | { readonly type: "question"; readonly id: number; readonly question: Question }
+  /** Nobody waits for the answer any more. */
+  | { readonly type: "forget"; readonly id: number };
+
+/** What a compute thread is told; it answers each job with an `Answer`. */
+export type ComputeJob =
+  | { readonly type: "build"; readonly files: ReadonlyMap<string, Uint8Array>; readonly cacheDir: string | undefined }
+  | {
+      readonly type: "encode";
+      readonly key: string;
+      /** The tokenizer of this key, the first time. */
+      readonly handle?: TokenizerHandle;
+      readonly text: SharedArrayBuffer;
+      readonly options: EncodeOptions;
+    };
+
+export type FromCompute = Answer;

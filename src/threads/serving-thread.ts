@@ -1,4 +1,5 @@
 /** Entry point of a serving thread: a Bun worker that runs the whole app. */
+import { controlOver } from "../fleet/control-link.ts";
 import { type Serving, startServing } from "../server/serving.ts";
 import type { FromThread, ToThread } from "./messages.ts";
 
@@ -6,12 +7,17 @@ declare const self: Worker;
 
 const tell = (message: FromThread) => self.postMessage(message);
 let serving: Serving | undefined;
+const link = controlOver({
+  ask: (id, question) => tell({ type: "question", id, question }),
+  forget: (id) => tell({ type: "forget", id }),
+});
 
 self.onmessage = ({ data }: MessageEvent<ToThread>) => {
   if (data.type === "ping") tell({ type: "pong" });
+  else if (data.type === "answer") link.answered(data.id, data.answer);
   else if (data.type === "start") {
     try {
-      serving = startServing(data.options);
+      serving = startServing(data.options, link.control);
       serving.apply(data.fleet);
       tell({ type: "listening", hostname: serving.hostname, port: serving.port });
     } catch (error) {

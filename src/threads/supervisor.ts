@@ -1,4 +1,5 @@
 import type { ServeConfig } from "../config/serve-options.ts";
+import { answerer, type Control } from "../fleet/control-link.ts";
 import { emptyFleet, type FleetSnapshot } from "../fleet/snapshot.ts";
 import { workerUrl } from "../program.ts";
 import { startServing } from "../server/serving.ts";
@@ -29,12 +30,13 @@ export async function startServingThreads(
   threads: number,
   board: FleetBoard,
   log: Logger,
+  control: Control,
   entry: URL = workerUrl("threads/serving-thread"),
   pingMs = PING_MS,
 ): Promise<ServingThreads> {
-  if (threads > 1) return startWorkers(config, threads, board, log, entry, pingMs);
+  if (threads > 1) return startWorkers(config, threads, board, log, control, entry, pingMs);
   try {
-    const serving = startServing({ config, board: board.memory, thread: 0, threads: 1, port: config.port });
+    const serving = startServing({ config, board: board.memory, thread: 0, threads: 1, port: config.port }, control);
     return {
       hostname: serving.hostname,
       port: serving.port,
@@ -85,6 +87,7 @@ async function startWorkers(
   count: number,
   board: FleetBoard,
   log: Logger,
+  control: Control,
   entry: URL,
   pingMs: number,
 ): Promise<ServingThreads> {
@@ -106,6 +109,7 @@ async function startWorkers(
     const thread = threads[index]!;
     const worker = new Worker(entry);
     thread.worker = worker;
+    const questions = answerer(control, (id, answer) => tell(worker, { type: "answer", id, answer }));
     const since = Date.now();
     thread.unanswered = 0;
     return new Promise((resolve, reject) => {
@@ -119,11 +123,14 @@ async function startWorkers(
           thread.version = data.version;
           for (const check of thread.waiting) check();
         } else if (data.type === "drained") drained[index]?.();
+        else if (data.type === "question") questions.asked(data.id, data.question);
+        else if (data.type === "forget") questions.forgotten(data.id);
       });
       worker.addEventListener("error", (event) =>
         log.error("serving thread failed", { thread: index, error: event.message }),
       );
       worker.addEventListener("close", () => {
+        questions.close();
         reject(new ListenError("the serving thread ended"));
         thread.worker = undefined;
         board.forgetThread(index);

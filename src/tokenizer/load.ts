@@ -4,14 +4,17 @@ import { type HuggingFaceHandle, huggingFaceHandle, openHuggingFace } from "./hu
 import { buildImage } from "./image/build.ts";
 import { recognise } from "./image/recognise.ts";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
-import { kernelModule } from "./kernel/kernel.ts";
+import { copiedImage, kernelModule } from "./kernel/kernel.ts";
 import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
 import { postProcessorOf } from "./post-processor.ts";
 import { type BuiltTables, readTables, tableFileName, tableKey, tableParts, writeTables } from "./table-cache.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
-/** A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. */
-export type TokenizerHandle = KernelHandle | HuggingFaceHandle;
+/**
+ * A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. Handles of one `key` are of one
+ * tokenizer.
+ */
+export type TokenizerHandle = { readonly key: string } & (KernelHandle | HuggingFaceHandle);
 
 export interface LoadOptions {
   /** Folder for built tables; absent, or not writable: they are built at every start. */
@@ -36,19 +39,20 @@ export async function loadBuilt(
 ): Promise<TokenizerHandle | undefined> {
   const key = tableKey(tokenizerSource(files).files);
   const cached = cacheDir === undefined ? undefined : readTables(cacheDir, key);
-  if (cached) return handleOf(cached);
+  if (cached) return handleOf(cached, key);
   const embedded = await embeddedTables(key);
   if (embedded && cacheDir !== undefined) writeTables(cacheDir, key, embedded); // unpacking takes three times as long as reading
-  return embedded && handleOf(embedded);
+  return embedded && handleOf(embedded, key);
 }
 
 /** Builds the tables of the tokenizer among `files`, and stores them. */
 export function buildTokenizer(files: ReadonlyMap<string, Uint8Array>, { cacheDir }: LoadOptions): TokenizerHandle {
   const source = tokenizerSource(files);
   const built = build(source);
-  if (built.kind === "huggingface") return built;
-  if (cacheDir !== undefined) writeTables(cacheDir, tableKey(source.files), built);
-  return handleOf(built);
+  const key = tableKey(source.files);
+  if (built.kind === "huggingface") return { ...built, key: key.toString("hex") };
+  if (cacheDir !== undefined) writeTables(cacheDir, key, built);
+  return handleOf(built, key);
 }
 
 function build(source: TokenizerSource): BuiltTables | HuggingFaceHandle {
@@ -65,9 +69,9 @@ function build(source: TokenizerSource): BuiltTables | HuggingFaceHandle {
   return { kind: "kernel", memory: buildImage(json, known).memory, postProcessor };
 }
 
-function handleOf(tables: BuiltTables): TokenizerHandle {
+function handleOf(tables: BuiltTables, key: Buffer): TokenizerHandle {
   if (tables.kind === "general") throw new TokenizerError("the stored tables are of a kind that is not supported");
-  return { ...tables, module: kernelModule() };
+  return { ...tables, module: kernelModule(), key: key.toString("hex") };
 }
 
 /** The built tables of a model's tokenizer as a file for a bundle, with the name that `loadTokenizer` looks for. */
@@ -77,6 +81,14 @@ export function builtTables(files: ReadonlyMap<string, Uint8Array>): [name: stri
   if (built.kind === "huggingface") throw new TokenizerError("this tokenizer has no tables");
   const key = tableKey(source.files);
   return [tableFileName(key), Buffer.concat(tableParts(built, key))];
+}
+
+/**
+ * A tokenizer with tables of its own: what it takes in memory goes when nobody holds it, while buffers that `openTokenizer` puts
+ * beside shared tables stay as long as the tables do. Copying them takes some milliseconds.
+ */
+export function openApart(handle: TokenizerHandle): Tokenizer {
+  return openTokenizer(handle.kind === "kernel" ? { ...handle, memory: copiedImage(handle.memory) } : { ...handle });
 }
 
 const opened = new WeakMap<TokenizerHandle, Tokenizer>();

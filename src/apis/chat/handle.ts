@@ -3,7 +3,7 @@ import { ClientClosedError, InvalidRequestError } from "../../errors.ts";
 import { dispatcher } from "../../fleet/dispatch.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { OutputOptions } from "../../generation/choice.ts";
-import { buildPrompt, type Prompt } from "../../generation/prompt.ts";
+import { encodePrompt, type Prompt, type PromptEncoder, renderPrompt } from "../../generation/prompt.ts";
 import { type Generation, runGeneration } from "../../generation/run.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { EventStream } from "../../server/event-stream.ts";
@@ -24,7 +24,7 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
       throw new InvalidRequestError("stream_options needs stream to be true", { param: "stream_options" });
     }
     const model = context.fleet.model(body.model);
-    const prompt = chatPrompt(body, model);
+    const prompt = await chatPrompt(body, model, context, scope);
     const sampling = chatSampling(body, prompt.tokenIds.length, {
       contextLength: model.entry.contextLength,
       vocabSize: model.tokenizer.vocabSize,
@@ -39,18 +39,27 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
   }
 }
 
-function chatPrompt(body: ChatRequest, model: Model): Prompt {
+async function chatPrompt(
+  body: ChatRequest,
+  model: Model,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<Prompt> {
   if (model.template === undefined) {
     throw new InvalidRequestError(`The model '${model.entry.id}' has no chat template`, { param: "model" });
   }
   const keep = body.truncate_prompt_tokens ?? undefined;
   const limit = keep === undefined ? model.entry.contextLength : 0;
-  const prompt = buildPrompt(chatConversation(body), model.template(), model.tokenizer, limit);
-  const tokenIds =
-    keep !== undefined && keep > 0 && keep < prompt.tokenIds.length ? prompt.tokenIds.slice(-keep) : prompt.tokenIds;
+  const text = renderPrompt(chatConversation(body), model.template());
+  const encoder: PromptEncoder = {
+    tokenizer: model.tokenizer,
+    encodeLong: (long) => context.control.encode(model.entry.tokenizer, long, {}, scope.signal),
+  };
+  const ids = await encodePrompt(text, encoder, limit);
+  const tokenIds = keep !== undefined && keep > 0 && keep < ids.length ? ids.slice(-keep) : ids;
   if (tokenIds.length === 0)
     throw new InvalidRequestError("The messages result in an empty prompt", { param: "messages" });
-  return { text: prompt.text, tokenIds };
+  return { text, tokenIds };
 }
 
 function chatAnswer(body: ChatRequest, scope: RequestScope, model: Model, prompt: Prompt): ChatAnswer {

@@ -8,6 +8,7 @@ import { type Simulator, startSimulator } from "../../../src/simulator/simulator
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard } from "../../../src/threads/fleet-board.ts";
 import { type ServingThreads, startServingThreads } from "../../../src/threads/supervisor.ts";
+import { testCompute, testControl } from "../../support/control.ts";
 import { doorsFolder } from "../../support/doors.ts";
 
 const THREADS = 3;
@@ -44,9 +45,10 @@ describe("serving threads that die", () => {
       THREADS,
       board,
       log,
+      testControl,
       new URL("../../support/mortal-thread.ts", import.meta.url),
     );
-    fleet = startFleetControl(config, board, log, undefined, (snapshot) => serving.apply(snapshot));
+    fleet = startFleetControl(config, board, log, undefined, testCompute, (snapshot) => serving.apply(snapshot));
     await fleet.ready;
     url = `http://127.0.0.1:${serving.port}`;
   }, 30_000);

@@ -1,4 +1,5 @@
 /** Bringing workers up and watching them, against a real gRPC server whose answers the test gives. */
+
 import { afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +11,7 @@ import type { FleetSnapshot } from "../../../src/fleet/snapshot.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
+import { testCompute } from "../../support/control.ts";
 import { startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "collie-control-"));
@@ -55,7 +57,7 @@ async function start(args: string[], publish: (snapshot: FleetSnapshot) => Promi
     url,
     lines,
     start: () => {
-      control = startFleetControl(config, board, log, undefined, publish);
+      control = startFleetControl(config, board, log, undefined, testCompute, publish);
       return control;
     },
   };

@@ -19,7 +19,7 @@ function world(count: number) {
     return { id: String(i), slot, url: `grpc://engine:${i}`, dialect: "scripted", model: MODEL };
   });
   const fleet = new FleetView(board, 0, ({ id }) => engines[Number(id)]!);
-  fleet.apply({ workers, expected: count, models: [modelEntry()] });
+  fleet.apply({ workers, expected: count, models: [modelEntry()], tokenizers: [] });
   const seen: { chunks: number; ends: (EngineErrorType | undefined)[] } = { chunks: 0, ends: [] };
   const call = dispatcher(fleet, fleet.model(MODEL)).generate(REQUEST, {
     onChunk: () => seen.chunks++,

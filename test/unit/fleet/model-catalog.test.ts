@@ -7,6 +7,7 @@ import { serveOptions } from "../../../src/config/serve-options.ts";
 import type { ModelInfo } from "../../../src/engines/engine.ts";
 import { ModelCatalog } from "../../../src/fleet/model-catalog.ts";
 import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
+import { testCompute } from "../../support/control.ts";
 import { END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 
@@ -41,7 +42,7 @@ const info = (more: Partial<ModelInfo> = {}): ModelInfo => ({
 });
 
 test("one load a model, however many workers come at once", async () => {
-  const catalog = new ModelCatalog(config("--model-alias", "short=served"), undefined);
+  const catalog = new ModelCatalog(config("--model-alias", "short=served"), undefined, testCompute);
   const engines = [new Bundled(), new Bundled(), new Bundled()];
   const ids = await Promise.all(engines.map((engine) => catalog.add(info(), engine)));
   expect(ids).toEqual(["served", "served", "served"]);
@@ -50,7 +51,7 @@ test("one load a model, however many workers come at once", async () => {
 });
 
 test("a load that failed is tried again by the next worker", async () => {
-  const catalog = new ModelCatalog(config(), undefined);
+  const catalog = new ModelCatalog(config(), undefined, testCompute);
   const engine = new Bundled();
   engine.failures = 1;
   const both = await Promise.allSettled([catalog.add(info(), engine), catalog.add(info(), engine)]);
@@ -61,7 +62,7 @@ test("a load that failed is tried again by the next worker", async () => {
 });
 
 test("what the engine says of itself comes before what its files say", async () => {
-  const catalog = new ModelCatalog(config(), undefined);
+  const catalog = new ModelCatalog(config(), undefined, testCompute);
   await catalog.add(info(), new Bundled());
   await catalog.add(
     info({ servedModelName: "told", contextLength: 512, eosTokenIds: [IM_END], defaultSampling: { top_k: 3 } }),
@@ -79,7 +80,7 @@ test("what the engine says of itself comes before what its files say", async () 
 });
 
 test("a model without a served name is called like its folder", async () => {
-  const catalog = new ModelCatalog(config(), undefined);
+  const catalog = new ModelCatalog(config(), undefined, testCompute);
   expect(await catalog.add(info({ servedModelName: "" }), new Bundled())).toBe("qwen");
 });
 
@@ -92,12 +93,20 @@ test("files and template of the settings take the place of the engine's", async 
     const template = join(folder, "mine.jinja");
     writeFileSync(template, "mine");
     const engine = new Bundled();
-    const catalog = new ModelCatalog(config("--model-path", model, "--chat-template", template), undefined);
+    const catalog = new ModelCatalog(
+      config("--model-path", model, "--chat-template", template),
+      undefined,
+      testCompute,
+    );
     await catalog.add(info(), engine);
     expect(engine.asked).toBe(0);
     expect(catalog.entries()[0]?.template?.source).toBe("mine");
 
-    const missing = new ModelCatalog(config("--model-path", model, "--chat-template", join(folder, "none")), undefined);
+    const missing = new ModelCatalog(
+      config("--model-path", model, "--chat-template", join(folder, "none")),
+      undefined,
+      testCompute,
+    );
     await expect(missing.add(info(), engine)).rejects.toThrow("none");
   } finally {
     rmSync(folder, { recursive: true });
@@ -105,7 +114,7 @@ test("files and template of the settings take the place of the engine's", async 
 });
 
 test("a template that does not compile keeps its own model away", async () => {
-  const catalog = new ModelCatalog(config(), undefined);
+  const catalog = new ModelCatalog(config(), undefined, testCompute);
   const broken = new Map(files).set("chat_template.jinja", new TextEncoder().encode("{% if %}"));
   const engine = new Bundled();
   engine.tokenizerBundle = () => Promise.resolve(broken as never);

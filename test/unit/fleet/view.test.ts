@@ -33,6 +33,7 @@ const fleet = (workers: WorkerEntry[], models = [a, b]): FleetSnapshot => ({
   workers,
   expected: workers.length,
   models,
+  tokenizers: [],
 });
 
 describe("models", () => {

@@ -7,6 +7,7 @@ import { createApp } from "../../../src/server/app.ts";
 import { RequestScopes } from "../../../src/server/request-scope.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { testControl } from "../../support/control.ts";
 import { demoHandle, demoTemplate, END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 
@@ -56,11 +57,12 @@ export function startGateway(
     expected: 1,
     workers: [{ id: "w", slot, url: "grpc://engine.internal:50051", dialect: "scripted", model: MODEL }],
     models,
+    tokenizers: [],
   });
   const scopes = new RequestScopes(config.requestTimeoutSecs);
   const logged: string[] = [];
   const log = createLogger({ level: "debug", json: true, write: (line) => logged.push(line) });
-  const app = createApp({ config, fleet, scopes, log, draining: () => gateway.draining });
+  const app = createApp({ config, fleet, control: testControl, scopes, log, draining: () => gateway.draining });
   app.compile();
   const server = Bun.serve({
     port: 0,

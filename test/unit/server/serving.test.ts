@@ -4,6 +4,7 @@ import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
 import { type Serving, startServing } from "../../../src/server/serving.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { testControl } from "../../support/control.ts";
 import { startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
 import { readFrames } from "../apis/chat/chunks.ts";
 import { encode } from "../generation/demo-tokenizer.ts";
@@ -26,7 +27,7 @@ function start(args: string[], port = 0): { url: string; board: FleetBoard; slot
   const board = FleetBoard.create(1);
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
-  serving = startServing({ config, board: board.memory, thread: 0, port, threads: 1 });
+  serving = startServing({ config, board: board.memory, thread: 0, port, threads: 1 }, testControl);
   return { url: `http://127.0.0.1:${serving.port}`, board, slot, serving };
 }
 
@@ -93,6 +94,7 @@ test("draining lets a running stream finish and takes no new request", async () 
     expected: 1,
     workers: [{ id: "w", slot, url: `grpc://127.0.0.1:${stub.port}`, dialect: "vllm", model: MODEL }],
     models: [modelEntry()],
+    tokenizers: [],
   });
   const running = await post(url);
   expect(running.status).toBe(200);
@@ -121,6 +123,7 @@ test("when the grace is over the rest is told, and the engine freed", async () =
     expected: 1,
     workers: [{ id: "w", slot, url: `grpc://127.0.0.1:${stub.port}`, dialect: "vllm", model: MODEL }],
     models: [modelEntry()],
+    tokenizers: [],
   });
   const running = await post(url);
   const text = running.text();

@@ -5,6 +5,7 @@ import type { FleetSnapshot } from "../../../src/fleet/snapshot.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { ListenError, type ServingThreads, startServingThreads } from "../../../src/threads/supervisor.ts";
+import { testControl } from "../../support/control.ts";
 import { MODEL, modelEntry } from "../server/gateway.ts";
 
 const MORTAL = new URL("./mortal-thread.ts", import.meta.url);
@@ -25,7 +26,7 @@ async function start(count: number, port = 0, pingMs?: number) {
   board.setState(slot, WorkerState.ready);
   const lines: string[] = [];
   const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
-  threads = await startServingThreads(config, count, board, log, MORTAL, pingMs);
+  threads = await startServingThreads(config, count, board, log, testControl, MORTAL, pingMs);
   const url = `http://127.0.0.1:${threads.port}`;
   return { threads, url, board, slot, lines };
 }
@@ -34,6 +35,7 @@ const fleet: FleetSnapshot = {
   expected: 1,
   workers: [{ id: "w", slot: 0, url: "grpc://127.0.0.1:1", dialect: "vllm", model: MODEL }],
   models: [modelEntry()],
+  tokenizers: [],
 };
 
 /** What each of many new connections gets; the kernel spreads them over the threads. */

@@ -26,7 +26,7 @@ describe.each(NAMES)("%s", async (name) => {
       const whole = tokenizer.encode(text);
       buffer.write(text);
       const all = buffer.encodeFrom(0)!;
-      expect(Uint32Array.from(all.ids)).toEqual(whole);
+      expect(Array.from(all.ids)).toEqual(Array.from(whole));
       const pairs = Array.from(all.cuts);
       const bytes = Buffer.from(text.toWellFormed());
       for (let i = 0; i < pairs.length; i += 2) {
@@ -34,7 +34,7 @@ describe.each(NAMES)("%s", async (name) => {
         cuts++;
         expect(tokenizer.encode(bytes.subarray(0, at).toString())).toEqual(whole.subarray(0, count));
         buffer.write(text);
-        expect(Uint32Array.from(buffer.encodeFrom(at)!.ids)).toEqual(whole.subarray(count));
+        expect(Array.from(buffer.encodeFrom(at)!.ids)).toEqual(Array.from(whole.subarray(count)));
       }
     }
     expect(cuts).toBeGreaterThan(300);

@@ -9,6 +9,7 @@ import type { ServerContext } from "../../../../src/server/context.ts";
 import { RequestScopes } from "../../../../src/server/request-scope.ts";
 import { createLogger } from "../../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../../src/threads/fleet-board.ts";
+import { testControl } from "../../../support/control.ts";
 import { encode, IM_END } from "../../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { MODEL, modelEntry } from "../../server/gateway.ts";
@@ -24,11 +25,12 @@ function world(engine: ScriptedEngine, args: string[] = []) {
     expected: 1,
     workers: [{ id: "w", slot, url: "grpc://engine:1", dialect: "scripted", model: MODEL }],
     models: [modelEntry()],
+    tokenizers: [],
   });
   const { values: config } = resolveOptions(serveOptions, { args, env: {} });
   const log = createLogger({ level: "error", json: true });
   const scopes = new RequestScopes(config.requestTimeoutSecs);
-  const context: ServerContext = { config, fleet, scopes, log, draining: () => false };
+  const context: ServerContext = { config, fleet, control: testControl, scopes, log, draining: () => false };
   return { board, slot, context, scopes };
 }
 
@@ -49,6 +51,7 @@ test.each([false, true])("a client that leaves during prefill ends the engine's 
   const { board, slot, context, scopes } = world(engine);
   const client = new AbortController();
   const answer = handleChat({ ...ask, stream }, context, scopes.begin("id", client.signal));
+  await Bun.sleep(0); // the prompt is encoded
   expect([scopes.size, board.running(slot)]).toEqual([1, 1]);
   client.abort();
   expect(engine.calls[0]?.cancelled).toBe(1);
