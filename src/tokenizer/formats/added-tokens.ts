@@ -95,8 +95,10 @@ export function addedTokens(files: Files, vocabulary: Vocabulary): AddedTokens {
   const decoder = declaredTokens(files);
   const map = decoder ? {} : (jsonFile(files, "special_tokens_map.json") ?? {});
   const names = namedTokens({ ...config, ...map }, vocabulary.defaults);
-  const extra = extraTokens({ ...config, ...map }) ?? vocabulary.extra ?? [];
-  const declared = decoder ?? legacyTokens(files, [...namedTexts(config, map), ...extra.map((t) => t.content)]);
+  const listed = listedTokens(config, map);
+  const extra = listed ?? vocabulary.extra ?? olderList(map);
+  const declared =
+    decoder ?? legacyTokens(files, [...namedTexts(config, map), ...(listed ?? []).map((t) => t.content)]);
 
   const added = new Map<string, AddedToken>();
   let next = vocabulary.size;
@@ -144,11 +146,21 @@ function namedTokens(config: Config, defaults: Readonly<Record<string, string>>)
   return named;
 }
 
-function extraTokens(config: Config): readonly WrittenToken[] | undefined {
-  const more = config["extra_special_tokens"];
-  const listed = Array.isArray(more) && more.length > 0 ? more : (config["additional_special_tokens"] ?? more);
-  if (!Array.isArray(listed)) return undefined;
-  return listed.map((value) => writtenToken(value, -1, "a token in additional_special_tokens", true));
+/** Special tokens without a name that the files list; undefined if there is no list. Either key may hold it, the newer one counts. */
+function listedTokens(config: Config, map: Config): readonly WrittenToken[] | undefined {
+  const [newer, older] = [config["extra_special_tokens"], config["additional_special_tokens"]];
+  const none = newer === undefined || newer === null || (Array.isArray(newer) && newer.length === 0);
+  const own = none ? (older ?? newer) : newer;
+  const more = map["extra_special_tokens"];
+  const lists = [own, more].filter((list) => Array.isArray(list));
+  if (lists.length === 0) return undefined;
+  return lists.flat().map((value) => writtenToken(value, -1, "a token in extra_special_tokens", true));
+}
+
+function olderList(map: Config): readonly WrittenToken[] {
+  const list = map["additional_special_tokens"];
+  if (!Array.isArray(list)) return [];
+  return list.map((value) => writtenToken(value, -1, "a token in special_tokens_map.json", true));
 }
 
 /** Texts of named tokens that added_tokens.json takes for special: not those of the class, nor those with flags in tokenizer_config.json. */
