@@ -19,10 +19,10 @@ export interface Compute {
   build(files: ReadonlyMap<string, Uint8Array>, cacheDir: string | undefined): Promise<TokenizerHandle>;
   /** Ids of a text. Throws TokenizerError, OverloadedError, and the signal's reason: what has not begun then never does. */
   encode(handle: TokenizerHandle, text: string, options: EncodeOptions, signal: AbortSignal): Promise<Uint32Array>;
-  /** The same for a text that is shared memory already, as UTF-8. */
+  /** The same for a text that lies in shared memory already. */
   encodeShared(
     handle: TokenizerHandle,
-    text: SharedArrayBuffer,
+    text: SharedText,
     options: EncodeOptions,
     signal: AbortSignal,
   ): Promise<Uint32Array>;
@@ -41,7 +41,7 @@ export type Question =
   | {
       readonly type: "encode";
       readonly handle: TokenizerHandle;
-      readonly text: SharedArrayBuffer;
+      readonly text: SharedText;
       readonly options: EncodeOptions;
     }
   | { readonly type: "add-tokenizer"; readonly wanted: NewTokenizer }
@@ -146,15 +146,20 @@ export function answerer(control: Control, send: (id: number, answer: Answer) =>
   };
 }
 
-/** A text as UTF-8 in shared memory. */
-export function sharedText(text: string): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(Buffer.byteLength(text));
-  new TextEncoder().encodeInto(text, new Uint8Array(memory));
-  return memory;
+/** UTF-8 in shared memory. */
+export interface SharedText {
+  readonly memory: SharedArrayBuffer;
+  readonly length: number;
 }
 
-export function textOf(memory: SharedArrayBuffer): string {
-  return Buffer.from(memory).utf8Slice(0, memory.byteLength);
+export function sharedText(text: string): SharedText {
+  const memory = new SharedArrayBuffer(text.length * 3); // pages that are not written to take no room
+  const { written } = new TextEncoder().encodeInto(text, new Uint8Array(memory));
+  return { memory, length: written };
+}
+
+export function textOf({ memory, length }: SharedText): string {
+  return Buffer.from(memory).utf8Slice(0, length);
 }
 
 /** Ids in shared memory: they go through several threads without being copied. */

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { ContextLengthError, InvalidRequestError } from "../errors.ts";
 import type { ChatTemplate, TemplateMessage } from "../template/chat-template.ts";
 import { type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
@@ -45,7 +46,10 @@ export async function encodePrompt(
     );
   }
   try {
-    return tokenizer.encodeSoon(text) ?? (await encodeLong(text));
+    const ids = tokenizer.encodeSoon(text);
+    if (ids !== undefined) return ids;
+    await setImmediate(); // rendering it has taken milliseconds, and so will sending it
+    return await encodeLong(text);
   } catch (error) {
     if (!(error instanceof TokenizerError)) throw error;
     throw new InvalidRequestError(`The messages cannot be tokenized: ${error.message}`, {

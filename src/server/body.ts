@@ -1,7 +1,10 @@
+import { setImmediate } from "node:timers/promises";
 import { BadJsonError, ClientClosedError, PayloadTooLargeError, UnsupportedMediaTypeError } from "../errors.ts";
 
 /** Deeper JSON than this is refused: nothing that a client API means nests so far, and recursive code must not meet it. */
 const MAX_DEPTH = 256;
+/** Each step of reading so large a body takes milliseconds: other requests get their turn between any two. */
+const LARGE = 1 << 20;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The body of a request as a JSON object: at most `limit` bytes, valid UTF-8, not nested beyond reason. */
@@ -19,6 +22,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   } catch {
     throw new BadJsonError("The body is not valid UTF-8");
   }
+  if (bytes.length > LARGE) await setImmediate();
   if (text.trim() === "") throw new BadJsonError("The body is empty: a JSON object is needed");
   let value: unknown;
   try {
@@ -28,6 +32,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
       `The body is not valid JSON: ${(error as Error).message.replace(/^JSON Parse error: /, "")}`,
     );
   }
+  if (bytes.length > LARGE) await setImmediate();
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new BadJsonError("The body must be a JSON object");
   if (deeperThan(value, MAX_DEPTH)) throw new BadJsonError(`The body nests deeper than ${MAX_DEPTH} levels`);

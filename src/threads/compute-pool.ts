@@ -1,5 +1,5 @@
 import { OverloadedError } from "../errors.ts";
-import { type Compute, sharedText, unwrap } from "../fleet/control-link.ts";
+import { type Compute, type SharedText, sharedText, unwrap } from "../fleet/control-link.ts";
 import { workerUrl } from "../program.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
@@ -147,12 +147,12 @@ export function createComputePool(
 
   async function encodeShared(
     handle: TokenizerHandle,
-    text: SharedArrayBuffer,
+    text: SharedText,
     options: EncodeOptions,
     signal: AbortSignal,
   ): Promise<Uint32Array> {
     const job = { type: "encode", key: handle.key, handle, text, options } as const;
-    return (await submit(job, text.byteLength, signal)) as Uint32Array;
+    return (await submit(job, text.length, signal)) as Uint32Array;
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { Answer, Question } from "../fleet/control-link.ts";
+import type { Answer, Question, SharedText } from "../fleet/control-link.ts";
 import type { FleetSnapshot } from "../fleet/snapshot.ts";
 import type { ServingOptions } from "../server/serving.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
@@ -31,7 +31,7 @@ export type ComputeJob =
       readonly key: string;
       /** The tokenizer of this key, the first time. */
       readonly handle?: TokenizerHandle;
-      readonly text: SharedArrayBuffer;
+      readonly text: SharedText;
       readonly options: EncodeOptions;
     };
 
