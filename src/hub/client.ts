@@ -131,7 +131,7 @@ function checkContent(file: ListedFile, etag: string, received: Received): void 
 }
 
 /** Git's id of these bytes as a file. */
-export function gitBlobId(bytes: Uint8Array): string {
+function gitBlobId(bytes: Uint8Array): string {
   return createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
 }
 

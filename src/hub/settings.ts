@@ -89,7 +89,7 @@ async function tokenFile(environment: Environment, home: string | undefined): Pr
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // nobody is logged in
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined; // nobody is logged in
     throw new HubError("setting", `the file of the hub's token can't be read: ${messageOf(error)}`);
   }
 }
