@@ -74,6 +74,8 @@ export interface Vocabulary {
   readonly extra?: readonly WrittenToken[];
   /** Do all special tokens lose their flags in the end? They do in Qwen's class. */
   readonly plain?: boolean;
+  /** Are declared tokens found in the text as it stands, whatever their flag says? */
+  readonly raw?: boolean;
   readonly size: number;
   id(text: string): number | undefined;
 }
@@ -92,7 +94,7 @@ export interface AddedTokens {
  */
 export function addedTokens(files: Files, vocabulary: Vocabulary): AddedTokens {
   const config = jsonFile(files, "tokenizer_config.json") ?? {};
-  const decoder = declaredTokens(files);
+  const decoder = declaredTokens(files)?.map((token) => (vocabulary.raw ? { ...token, normalized: false } : token));
   const map = decoder ? {} : (jsonFile(files, "special_tokens_map.json") ?? {});
   const names = namedTokens({ ...config, ...map }, vocabulary.defaults);
   const listed = listedTokens(config, map);

@@ -1,4 +1,6 @@
 import { TokenizerError } from "../tokenizer.ts";
+import { isSentencePiece } from "./sentencepiece.ts";
+import { sentencePieceJson } from "./sentencepiece-json.ts";
 import { tekkenJson } from "./tekken.ts";
 import { isTiktoken } from "./tiktoken.ts";
 import { tiktokenJson } from "./tiktoken-model.ts";
@@ -32,12 +34,17 @@ export function tokenizerSource(files: Files): TokenizerSource {
   if (json) return { format: "tokenizer.json", files: [["tokenizer.json", json]], json: () => json };
   const tekken = files.get("tekken.json");
   if (tekken) return converted("tekken", files, ["tekken.json"], () => tekkenJson("tekken.json", tekken));
+  const pieces = modelFiles(files).find(([, bytes]) => isSentencePiece(bytes));
+  if (pieces) {
+    const [name, bytes] = pieces;
+    return converted("sentencepiece", files, [name, ...CONFIGS], () => sentencePieceJson(files, name, bytes));
+  }
   const merges = files.get("merges.txt");
   if (merges && files.has("vocab.json"))
     return converted("vocab+merges", files, ["vocab.json", "merges.txt", ...CONFIGS], () =>
       vocabMergesJson(files, merges),
     );
-  const tiktoken = tiktokenFile(files);
+  const tiktoken = modelFiles(files).find(([, bytes]) => isTiktoken(bytes));
   if (tiktoken) {
     const [name, bytes] = tiktoken;
     return converted("tiktoken", files, [name, ...CONFIGS], () => tiktokenJson(files, name, bytes));
@@ -58,6 +65,9 @@ function converted(
   return { format, files: [[CONVERSION, new Uint8Array(0)], ...used], json };
 }
 
-function tiktokenFile(files: Files): [string, Uint8Array] | undefined {
-  return [...files].filter(([name, bytes]) => /^[^/]+\.(?:model|tiktoken)$/.test(name) && isTiktoken(bytes)).at(0);
+/** Files that are a SentencePiece model or a tiktoken file, which their content tells apart; those of usual names first. */
+function modelFiles(files: Files): [string, Uint8Array][] {
+  const rank = (name: string): number => (USUAL.indexOf(name) + USUAL.length + 1) % (USUAL.length + 1);
+  return [...files].filter(([name]) => /^[^/]+\.(?:model|tiktoken)$/.test(name)).sort(([a], [b]) => rank(a) - rank(b));
 }
+const USUAL = ["tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "tiktoken.model"];
