@@ -190,13 +190,13 @@ export const serveOptions = {
     aliases: ["model"],
     type: "string",
     group: "Model",
-    help: "Folder with the model's tokenizer and configuration; without it the engine is asked for them.",
+    help: "Folder with the model's tokenizer and configuration, or a Hugging Face repository (org/name or org/name@revision); without it the engine is asked for them.",
   },
   tokenizerPath: {
     flag: "tokenizer-path",
     type: "string",
     group: "Model",
-    help: "Folder or tokenizer.json to use instead of the one in --model-path.",
+    help: "Folder, tokenizer's file or repository to use the tokenizer of, instead of the one in --model-path.",
   },
   chatTemplate: {
     flag: "chat-template",

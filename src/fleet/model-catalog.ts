@@ -1,15 +1,23 @@
 import { readFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { parseAlias } from "../config/aliases.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
-import type { Engine, ModelInfo } from "../engines/engine.ts";
+import { type Engine, EngineError, type EngineErrorKind, type ModelInfo } from "../engines/engine.ts";
+import { fetchModelFiles, type ModelFilesOptions } from "../hub/model-files.ts";
+import { fetchReportedModel, withTokenizerOf } from "../hub/reported-model.ts";
 import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
 import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
-import { contextLength, defaultSampling, endOfSequenceIds, readModelFiles } from "../tokenizer/model-files.ts";
+import { contextLength, defaultSampling, endOfSequenceIds } from "../tokenizer/model-files.ts";
+import { TokenizerError } from "../tokenizer/tokenizer.ts";
 import type { Compute } from "./control-link.ts";
 import type { ModelEntry } from "./snapshot.ts";
 
 const BUNDLE_DEADLINE_MS = 120_000;
+/** Failures that say that an engine has no bundle: none offered, no path to pack, no files in it. The others may pass. */
+const NO_BUNDLE: readonly EngineErrorKind[] = ["unimplemented", "invalid", "not_found", "failed"];
+
+/** What a model hub is asked with. */
+export type HubAccess = Pick<ModelFilesOptions, "environment" | "log" | "signal" | "pausesMs">;
 
 /** The models that the fleet serves, each loaded once however many workers serve it. */
 export class ModelCatalog {
@@ -21,6 +29,7 @@ export class ModelCatalog {
     private readonly config: ServeConfig,
     private readonly cacheDir: string | undefined,
     private readonly compute: Pick<Compute, "build">,
+    private readonly hub: HubAccess = { environment: process.env },
   ) {
     const aliases = new Map<string, string[]>();
     for (const [alias, model] of config.modelAlias.map(parseAlias)) {
@@ -38,9 +47,13 @@ export class ModelCatalog {
     return this.loading.has(name) || [...this.aliases.values()].some((aliases) => aliases.includes(name));
   }
 
-  /** The files of a model or tokenizer. */
+  /** The files of a model or tokenizer: of a folder, or of a repository. */
   files(source: string): Promise<ReadonlyMap<string, Uint8Array>> {
-    return readModelFiles(source);
+    return fetchModelFiles(source, this.hubOptions());
+  }
+
+  private hubOptions(): ModelFilesOptions {
+    return { ...this.hub, fallbackDir: this.cacheDir === undefined ? undefined : join(this.cacheDir, "hub") };
   }
 
   /** The tokenizer among `files`, built if need be. */
@@ -68,16 +81,8 @@ export class ModelCatalog {
   }
 
   private async load(id: string, info: ModelInfo, engine: Engine): Promise<ModelEntry> {
-    const { modelPath, tokenizerPath, chatTemplate } = this.config;
-    const files = new Map(
-      modelPath === undefined && tokenizerPath === undefined
-        ? await engine.tokenizerBundle(BUNDLE_DEADLINE_MS)
-        : modelPath === undefined
-          ? []
-          : await this.files(modelPath),
-    );
-    if (tokenizerPath !== undefined)
-      for (const [name, bytes] of await this.files(tokenizerPath)) files.set(name, bytes);
+    const { chatTemplate } = this.config;
+    const files = await this.modelFiles(info, engine);
     const tokenizer = await this.tokenizer(files);
     const template = findChatTemplate(
       files,
@@ -98,5 +103,32 @@ export class ModelCatalog {
         Object.keys(info.defaultSampling).length > 0 ? info.defaultSampling : { ...defaultSampling(files) },
       created: Math.floor(Date.now() / 1000),
     };
+  }
+
+  private async modelFiles(info: ModelInfo, engine: Engine): Promise<ReadonlyMap<string, Uint8Array>> {
+    const { modelPath, tokenizerPath } = this.config;
+    if (modelPath === undefined && tokenizerPath === undefined) return this.filesByEngine(info, engine);
+    const model = modelPath === undefined ? new Map<string, Uint8Array>() : await this.files(modelPath);
+    return tokenizerPath === undefined ? model : withTokenizerOf(model, await this.files(tokenizerPath));
+  }
+
+  /** The engine's bundle; if it has none, the files of where it says that its model is from. */
+  private async filesByEngine(info: ModelInfo, engine: Engine): Promise<ReadonlyMap<string, Uint8Array>> {
+    try {
+      return await engine.tokenizerBundle(BUNDLE_DEADLINE_MS);
+    } catch (none) {
+      if (!(none instanceof EngineError) || !NO_BUNDLE.includes(none.kind)) throw none;
+      const tried = `the engine sends no tokenizer (${none.message})`;
+      try {
+        const files = await fetchReportedModel(info, this.hubOptions());
+        this.hub.log?.info(`${tried}: the one of its model path is used`, { model_path: info.modelPath });
+        return files;
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        throw new TokenizerError(`${tried}, nor does its model path lead to one: ${why}; give --model-path`, {
+          cause: error,
+        });
+      }
+    }
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The cache between this and Python's huggingface_hub, both ways, against the stand-in hub. Runs only where HUB_PYTHON names a Python
- * that has huggingface_hub (2.4.0 when this was written):   HUB_PYTHON=.../bin/python bun test test/unit/hub/python.test.ts
+ * that has huggingface_hub (1.33.0 and 2.4.0 when this was written):   HUB_PYTHON=.../bin/python bun test test/unit/hub/python.test.ts
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";

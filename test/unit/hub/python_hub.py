@@ -1,6 +1,6 @@
 """What huggingface_hub makes of the same cache, hub and environment: one JSON request as argument, one JSON answer.
 
-Written against huggingface_hub 2.4.0.
+Runs with huggingface_hub 1.33.0 and 2.4.0.
 """
 
 import hashlib

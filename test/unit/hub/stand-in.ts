@@ -125,7 +125,8 @@ export class StandInHub {
         "X-Repo-Commit": commit,
         "X-Linked-Etag": `"${digest}"`,
         "X-Linked-Size": String(bytes.length),
-        Location: `http://127.0.0.1:${this.storage.port}/${digest}`,
+        // Another name, too: huggingface_hub 1 takes another port of one host for the same place.
+        Location: `http://localhost:${this.storage.port}/${digest}`,
       },
     });
   }
