@@ -1,7 +1,7 @@
 import { Family, Flag, HEADER_WORDS, Word } from "./image/header.ts";
 import { growBy, IMAGE_AT, type Kernel } from "./kernel/kernel.ts";
 import { eachPart, isLong, maySplit } from "./long-text.ts";
-import { rustNfc } from "./nfc.ts";
+import { hasLongRuns, rustNfc } from "./nfc.ts";
 import type { EncodedRest, TextBuffer } from "./tokenizer.ts";
 
 /** What the kernel does with added tokens in a text: not look for them, find all, find all but special ones. */
@@ -10,6 +10,19 @@ export const Split = { none: 0, all: 1, notSpecial: 2 } as const;
 /** Bytes that the kernel may read past a text. */
 const SLACK = 128;
 const SMALLEST_TEXT = 65536;
+/** Cuts of one text that are told; those behind are not. */
+const MOST_CUTS = 4096;
+const NO_LIMIT = 0;
+/** What an encoding may take in the serving thread, in the kernel's measure (about nanoseconds). */
+const SOON = 10_000_000;
+/** What each byte of a text takes in the same measure, whatever it holds, and what each takes that may have to be normalized. */
+const BYTE_COST = 2;
+const NFC_BYTE_COST = 12;
+/** What an id takes at least, and how many may be written after a budget is used up. */
+const ID_COST = 32;
+const OVERRUN = 4096;
+/** UTF-16 units above which long runs of marks are no work for the serving thread. */
+const MOST_LONG_RUNS = 8192;
 
 const utf8 = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -32,75 +45,115 @@ export interface KernelEncoder {
 
 /** Texts in, ids out, over an image in the kernel's memory, with buffers of its own there. */
 export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): KernelEncoder {
+  const cutsAt = growBy(memory, MOST_CUTS * 8);
+  const cutPairs = new Uint32Array(memory.buffer, cutsAt, MOST_CUTS * 2);
   let textAt = 0;
-  let textSize = 0;
-  let outAt = 0;
   let text = new Uint8Array(0);
+  let idsAt = 0;
   let ids = new Uint32Array(0);
   /** Bytes of the text that was written last. */
   let length = 0;
-  /** Room for a text of `size` bytes and its ids. */
-  function reserve(size: number): void {
-    if (size <= textSize) return;
-    let want = Math.max(SMALLEST_TEXT, textSize);
-    while (want < size) want *= 2;
-    textAt = growBy(memory, want * 5 + SLACK * 3) + SLACK; // the kernel may write before a text
-    textSize = want;
-    outAt = (textAt + want + SLACK + 63) & ~63;
-    text = new Uint8Array(memory.buffer, textAt, want);
-    ids = new Uint32Array(memory.buffer, outAt, want);
+  /** Room for a text of `size` bytes. */
+  function reserveText(size: number): void {
+    if (size <= text.length) return;
+    const room = roomFor(size);
+    textAt = growBy(memory, room + SLACK * 2) + SLACK; // the kernel may write before a text
+    text = new Uint8Array(memory.buffer, textAt, room);
+  }
+  /** Room for as many ids as a text of `size` bytes can have. */
+  function reserveIds(size: number): void {
+    if (size <= ids.length) return;
+    const room = roomFor(size);
+    idsAt = growBy(memory, room * 4 + SLACK);
+    ids = new Uint32Array(memory.buffer, idsAt, room);
   }
   // Before any other view: memory that grows gets a new buffer, and old views would keep the old one counted as well.
-  reserve(SMALLEST_TEXT);
+  reserveText(SMALLEST_TEXT);
+  reserveIds(SMALLEST_TEXT);
   const image = imageViews(memory);
   const { header, offsets, bytes, flags } = image;
   const nfc = header[Word.nfc] === 1;
 
   /** Writes the text to the kernel's buffer. */
   function write(s: string): Uint8Array {
-    if (s.length * 3 > textSize) reserve(s.length < SMALLEST_TEXT ? s.length * 3 : Buffer.byteLength(s));
+    if (s.length * 3 > text.length) reserveText(s.length < SMALLEST_TEXT ? s.length * 3 : Buffer.byteLength(s));
     length = utf8.encodeInto(s, text).written;
     return text.subarray(0, length);
   }
-  /** Ids of the written bytes [from, to), as a copy. */
-  function run(from: number, to: number, split: number): Uint32Array {
-    const count = kernel.encode(textAt + from, textAt + to, outAt, split);
-    const out = new Uint32Array(count);
-    out.set(ids.subarray(0, count));
-    return out;
+  /** Ids of the written bytes from `from` on, as a view; undefined if the budget was too small. */
+  function run(from: number, split: number, budget: number, cuts: number): Uint32Array | undefined {
+    const most = budget === NO_LIMIT ? Number.POSITIVE_INFINITY : budget / ID_COST + OVERRUN;
+    reserveIds(Math.min(length - from, most));
+    const count = kernel.encode(textAt + from, textAt + length, idsAt, split, budget, cutsAt, cuts);
+    return count < 0 ? undefined : ids.subarray(0, count);
   }
-  function runText(s: string, split: number): Uint32Array {
-    write(s);
-    return run(0, length, split);
-  }
-  /** Would NFC change the written bytes? */
-  function isDenormal(from: number, to: number): boolean {
-    if (!nfc || kernel.normal(textAt + from, textAt + to)) return false;
-    const s = decoder.decode(text.slice(from, to));
-    return rustNfc(s) !== s;
-  }
-  /** The Rust library normalizes each section between added tokens by itself. Overwrites what was written. */
-  function encodeDenormal(from: number, to: number, split: number): Uint32Array {
-    const copy = text.slice(from, to);
-    const [start, end] = [textAt + from, textAt + to];
-    const parts: (string | number)[] = [];
-    let done = 0;
-    for (;;) {
+  /**
+   * The same as `run` where NFC changes the text: the Rust library normalizes each section between added tokens by itself. Writes over
+   * the text. `addCut` gets the offset from `from` and the count of ids.
+   */
+  function runSections(from: number, split: number, budget: number, addCut: (at: number, count: number) => void) {
+    const copy = text.slice(from, length);
+    const [start, end] = [textAt + from, textAt + length];
+    const sections: (string | number)[] = [];
+    const ends: number[] = [];
+    for (let done = 0; ; ) {
       const at = kernel.findAdded(start + done, end, split) - start;
+      sections.push(decoder.decode(copy.subarray(done, at)));
+      ends.push(at);
       if (start + at >= end) break;
-      parts.push(decoder.decode(copy.subarray(done, at)), kernel.addedId());
+      sections.push(kernel.addedId());
       done = kernel.addedEnd() - start;
+      ends.push(done);
     }
-    parts.push(decoder.decode(copy.subarray(done)));
-    return concatenated(
-      parts.map((p) => (typeof p === "number" ? Uint32Array.of(p) : runText(rustNfc(p), Split.none))),
-    );
+    const parts: Uint32Array[] = [];
+    let left = budget;
+    let count = 0;
+    for (const [i, section] of sections.entries()) {
+      let part: Uint32Array | undefined;
+      if (typeof section === "number") part = Uint32Array.of(section);
+      else {
+        write(rustNfc(section));
+        part = run(0, Split.none, left, 0)?.slice();
+        if (budget !== NO_LIMIT) left = kernel.budgetLeft();
+      }
+      if (part === undefined || (budget !== NO_LIMIT && left <= 0)) return undefined;
+      parts.push(part);
+      count += part.length;
+      if (typeof section === "number" && flags[section]! & Flag.cut) addCut(ends[i]!, count);
+    }
+    return concatenated(parts);
   }
-  function encodePart(s: string, split: number): Uint32Array {
+  /**
+   * Ids of `s`, which was written and of which the bytes from `from` on count, as a view or a fresh array; undefined if the budget was
+   * too small. `denormal` encodes what NFC changes.
+   */
+  function encodeWritten<T>(
+    s: string | undefined,
+    from: number,
+    budget: number,
+    normal: (budget: number) => T,
+    denormal: (budget: number) => T,
+  ): T | undefined {
+    const size = length - from;
+    let left = budget === NO_LIMIT ? NO_LIMIT : Math.max(budget - size * BYTE_COST, -1);
+    if (nfc && s?.length !== length && !kernel.normal(textAt + from, textAt + length)) {
+      if (budget !== NO_LIMIT) left -= size * NFC_BYTE_COST;
+      if (left < 0) return undefined;
+      const rest = s ?? decoder.decode(text.slice(from, length));
+      if (budget !== NO_LIMIT && rest.length > MOST_LONG_RUNS && hasLongRuns(rest)) return undefined;
+      if (rustNfc(rest) !== rest) return denormal(left);
+    }
+    return left < 0 ? undefined : normal(left);
+  }
+  function encodePart(s: string, split: number, budget: number): Uint32Array | undefined {
     write(s);
-    return nfc && length !== s.length && isDenormal(0, length)
-      ? encodeDenormal(0, length, split)
-      : run(0, length, split);
+    return encodeWritten(
+      s,
+      0,
+      budget,
+      (left) => run(0, split, left, 0),
+      (left) => runSections(0, split, left, () => {}),
+    );
   }
 
   const all = new Uint8Array(memory.buffer);
@@ -108,17 +161,30 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
   const joins = (a: number, b: number): boolean => asciiJoins !== undefined && all[asciiJoins + ((a << 7) | b)] !== 0;
   let splits: boolean | undefined;
   function encode(s: string, split: number): Uint32Array {
-    if (!isLong(s)) return encodePart(s, split);
+    const whole = (part: string): Uint32Array => owned(encodePart(part, split, NO_LIMIT)!);
+    if (!isLong(s)) return whole(s);
     splits ??= !header[Word.prefix] && !header[Word.rstrip] && maySplit(addedTexts(), joins);
-    if (!splits) return encodePart(s, split);
+    if (!splits) return whole(s);
     const parts: Uint32Array[] = [];
-    eachPart(s, (part) => parts.push(encodePart(part, split)));
+    eachPart(s, (part) => parts.push(whole(part)));
     return concatenated(parts);
   }
+  /** What is a view of the kernel's memory, as an array of its own. */
+  const owned = (view: Uint32Array): Uint32Array => {
+    if (view.buffer !== ids.buffer) return view;
+    const out = new Uint32Array(view.length);
+    out.set(view);
+    return out;
+  };
   function* addedTexts(): Generator<string> {
     for (let id = 0; id < flags.length; id++) {
       if (flags[id]! & Flag.added) yield decoder.decode(bytes.slice(offsets[id]!, offsets[id + 1]!));
     }
+  }
+  function encodeSoon(s: string, split: number): Uint32Array | undefined {
+    if (isLong(s)) return undefined;
+    const found = encodePart(s, split, SOON);
+    return found && owned(found);
   }
 
   function nextCut(from: number): number {
@@ -132,56 +198,43 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     }
     return -1;
   }
-  function encodeFrom(from: number): EncodedRest {
-    const cuts: number[] = [];
-    let count = 0;
-    for (let at = from; at < length; ) {
-      const cut = nextCut(at);
-      const to = cut < 0 ? length : cut;
-      if (isDenormal(at, to)) return encodeRest(at, ids.slice(0, count), cuts);
-      count += kernel.encode(textAt + at, textAt + to, outAt + count * 4, Split.all);
-      if (cut >= 0) cuts.push(cut, count);
-      at = to;
-    }
-    return { ids: ids.subarray(0, count), cuts: Uint32Array.from(cuts) };
+  function encodeFrom(from: number): EncodedRest | undefined {
+    return encodeWritten(
+      undefined,
+      from,
+      SOON,
+      (left) => encodeNormal(from, left),
+      (left) => encodeDenormal(from, left),
+    );
   }
-  /** Goes on from `at` where NFC changes a section: what is written does not outlive that, so that all is copied first. */
-  function encodeRest(at: number, done: Uint32Array, cuts: number[]): EncodedRest {
-    const ends: number[] = [];
-    for (let end = at; end < length; ) {
-      const cut = nextCut(end);
-      end = cut < 0 ? length : cut;
-      ends.push(cut);
-    }
+  function encodeNormal(from: number, budget: number): EncodedRest | undefined {
+    const found = run(from, Split.all, budget, MOST_CUTS);
+    if (found === undefined) return undefined;
+    const cuts = cutPairs.subarray(0, kernel.cutsFound() * 2);
+    if (from > 0) for (let i = 0; i < cuts.length; i += 2) cuts[i]! += from;
+    return { ids: found, cuts };
+  }
+  function encodeDenormal(from: number, budget: number): EncodedRest | undefined {
     const copy = text.slice(0, length);
-    const parts = [done];
-    let count = done.length;
-    let start = at;
-    for (const cut of ends) {
-      const end = cut < 0 ? copy.length : cut;
-      const part = encodePart(decoder.decode(copy.subarray(start, end)), Split.all);
-      parts.push(part);
-      count += part.length;
-      if (cut >= 0) cuts.push(cut, count);
-      start = end;
-    }
+    const cuts: number[] = [];
+    const found = runSections(from, Split.all, budget, (at, count) => {
+      if (cuts.length < MOST_CUTS * 2) cuts.push(from + at, count);
+    });
     text.set(copy); // the caller may still look at it
     length = copy.length;
-    return { ids: concatenated(parts), cuts: Uint32Array.from(cuts) };
+    return found && { ids: found, cuts: Uint32Array.from(cuts) };
   }
 
-  return {
-    image,
-    encode,
-    encodeSoon: (s, split) => (isLong(s) ? undefined : encodePart(s, split)),
-    buffer: flags.some((f) => f & Flag.cut)
-      ? { write, nextCut, encodeFrom: (from) => (length > SOON_BYTES ? undefined : encodeFrom(from)) }
-      : undefined,
-  };
+  const hasCuts = flags.some((f) => f & Flag.cut);
+  return { image, encode, encodeSoon, buffer: hasCuts ? { write, nextCut, encodeFrom } : undefined };
 }
 
-/** Bytes that are encoded in some 10 ms. */
-const SOON_BYTES = 3 << 18;
+/** Bytes to reserve for a text of `size` bytes. */
+function roomFor(size: number): number {
+  let room = SMALLEST_TEXT;
+  while (room < size) room *= 2;
+  return room;
+}
 
 function imageViews(memory: WebAssembly.Memory): ImageViews {
   const header = new Uint32Array(memory.buffer, IMAGE_AT, HEADER_WORDS);

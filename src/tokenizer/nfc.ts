@@ -1,5 +1,3 @@
-import { TokenizerError } from "./tokenizer.ts";
-
 /**
  * NFC as the Rust `tokenizers` library does it. Its tables are older than the JS engine's: the 166 code points below are plain
  * starters to it, so nothing composes with them and no mark moves across them.
@@ -14,21 +12,79 @@ const escaped = NEWER.split(/\s+/).map((range) => range.replace(/[0-9A-F]+/g, (h
 const newer = new RegExp(`[${escaped.join("")}]`, "u");
 const newerAll = new RegExp(newer, "gu");
 
-/** Putting a run of different marks in order takes the engine quadratic time; real text has a handful in a row. */
-const MOST_MARKS = 256;
-const marks = /\p{M}+/gu;
-
-/** NFC of `text` by the Rust library's tables. Throws TokenizerError for a text with more than 256 different marks in a row. */
+/** NFC of `text` by the Rust library's tables. */
 export function rustNfc(text: string): string {
-  for (const [run] of text.matchAll(marks))
-    if (run.length > MOST_MARKS && new Set(run).size > 1)
-      throw new TokenizerError(`the text has more than ${MOST_MARKS} combining marks in a row`);
-  if (!newer.test(text)) return text.normalize("NFC");
+  if (!newer.test(text)) return nfc(text);
   let out = "";
   let from = 0;
   for (const match of text.matchAll(newerAll)) {
-    out += text.slice(from, match.index).normalize("NFC") + match[0];
+    out += nfc(text.slice(from, match.index)) + match[0];
     from = match.index + match[0].length;
   }
-  return out + text.slice(from).normalize("NFC");
+  return out + nfc(text.slice(from));
+}
+
+const longRun = /\p{M}{17,}/u;
+const longRuns = new RegExp(longRun, "gu");
+const sameMark = /^(.)\1*$/su;
+
+/** Has the text more marks in a row than real text has? Such runs are put in order by hand, which takes longer. */
+export const hasLongRuns = (text: string): boolean => longRun.test(text);
+
+/** The engine's NFC. It takes quadratic time to put a run of different marks in order, so long ones are given to it in order. */
+const nfc = (text: string): string =>
+  (hasLongRuns(text) ? text.replace(longRuns, (run) => inOrder(run)) : text).normalize("NFC");
+
+const decomposed = (text: string): string => text.normalize("NFD");
+
+/** Is a mark of a higher class than another one, and neither of class 0? Only then they change places. */
+const isAbove = (a: string, b: string): boolean => a !== b && decomposed(a + b) === b + a;
+
+/** A class of marks, by one of them, and its place among the classes met so far. */
+interface MarkClass {
+  readonly mark: string;
+  rank: number;
+}
+const classes: MarkClass[] = [];
+// of the lowest and of the highest class
+const [OVERLAY, IOTA] = ["\u0334", "\u0345"];
+const isStarter = (c: string): boolean => c !== OVERLAY && c !== IOTA && !isAbove(c, OVERLAY) && !isAbove(IOTA, c);
+
+/** Parts of a mark: what it decomposes to, each with its class (undefined: class 0). At most as many as there are marks. */
+const known = new Map<string, readonly [string, MarkClass | undefined][]>();
+function partsOf(mark: string): readonly [string, MarkClass | undefined][] {
+  let parts = known.get(mark);
+  if (parts === undefined) {
+    parts = [...decomposed(mark)].map((part) => [part, isStarter(part) ? undefined : classOf(part)]);
+    known.set(mark, parts);
+  }
+  return parts;
+}
+
+function classOf(mark: string): MarkClass {
+  let at = 0;
+  while (at < classes.length && isAbove(mark, classes[at]!.mark)) at++;
+  const found = classes[at];
+  if (found !== undefined && !isAbove(found.mark, mark)) return found;
+  const made = { mark, rank: at };
+  classes.splice(at, 0, made);
+  for (const [rank, one] of classes.entries()) one.rank = rank;
+  return made;
+}
+
+/** A run of marks, decomposed and in canonical order. */
+function inOrder(run: string): string {
+  if (sameMark.test(run)) return run;
+  for (const mark of run) partsOf(mark); // no rank changes from here on
+  let out = "";
+  let rows: string[] = [];
+  for (const mark of run) {
+    for (const [part, { rank } = { rank: -1 }] of partsOf(mark)) {
+      if (rank < 0) {
+        out += rows.join("") + part;
+        rows = [];
+      } else rows[rank] = (rows[rank] ?? "") + part;
+    }
+  }
+  return out + rows.join("");
 }

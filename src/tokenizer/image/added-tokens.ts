@@ -1,4 +1,4 @@
-import { LSTRIP_ID, RSTRIP_ID, SPECIAL_ID } from "./header.ts";
+import { CUT_ID, LSTRIP_ID, RSTRIP_ID, SPECIAL_ID } from "./header.ts";
 import { powerOfTwo } from "./layout.ts";
 import type { AddedTokenJson } from "./tokenizer-json.ts";
 
@@ -16,9 +16,10 @@ export interface AddedTrie {
 
 const utf8 = new TextEncoder();
 
-/** Trie over the UTF-8 bytes of the added tokens, for leftmost-longest matching. */
-export function addedTrie(tokens: readonly AddedTokenJson[]): AddedTrie {
-  const keys = tokens.map((t) => ({ id: flagged(t), bytes: utf8.encode(t.content) }));
+/** Trie over the UTF-8 bytes of the added tokens, for leftmost-longest matching; `cuts` are those that a text may be cut behind. */
+export function addedTrie(tokens: readonly AddedTokenJson[], cuts: readonly AddedTokenJson[]): AddedTrie {
+  const cutIds = new Set(cuts.map((t) => t.id));
+  const keys = tokens.map((t) => ({ id: flagged(t) | (cutIds.has(t.id) ? CUT_ID : 0), bytes: utf8.encode(t.content) }));
   const slots = powerOfTwo(keys.reduce((n, k) => n + k.bytes.length, 0) * 2 + 16);
   const table = new Int32Array(slots * 2).fill(-1);
   const first = new Uint8Array(256);

@@ -8,7 +8,7 @@ import { joinedCharacters } from "./joins.ts";
 import { ImageLayout, type ImageUnderWork } from "./layout.ts";
 import type { KnownConfiguration } from "./recognise.ts";
 import { placeTokens, writeAdded, writePairs, writeTokens } from "./tables.ts";
-import type { TokenizerJson } from "./tokenizer-json.ts";
+import type { AddedTokenJson, TokenizerJson } from "./tokenizer-json.ts";
 import { layOut, type Vocabulary } from "./vocabulary.ts";
 
 /** Bits of the filter for joined characters. */
@@ -19,8 +19,9 @@ const WHOLE_SLOTS = 4096;
 /** Builds the image of a byte-level BPE tokenizer. Throws `TokenizerError` naming what is wrong with the vocabulary. */
 export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): ImageUnderWork {
   if (known.family === "gemma") throw new TokenizerError("not a byte-level tokenizer");
-  const v = byteLevelVocabulary(json, known);
-  const trie = addedTrie(json.added_tokens);
+  const cuts = cutTokens(json, known);
+  const v = byteLevelVocabulary(json, cuts);
+  const trie = addedTrie(json.added_tokens, cuts);
   const classes = classTable(known);
   const { index, pages } = classPages(classes, known.nfc);
 
@@ -101,7 +102,7 @@ function writeBytePairs(v: Vocabulary, words: Uint32Array, at: number): void {
   }
 }
 
-function byteLevelVocabulary(json: TokenizerJson, known: KnownConfiguration): Vocabulary {
+function byteLevelVocabulary(json: TokenizerJson, cuts: readonly AddedTokenJson[]): Vocabulary {
   const { words } = json;
   if (!words) throw new TokenizerError("tokenizer.json has no vocabulary");
   const table = byteAlphabet();
@@ -114,7 +115,7 @@ function byteLevelVocabulary(json: TokenizerJson, known: KnownConfiguration): Vo
       throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${byte}`);
   }
   const added = new Set(json.added_tokens.map((t) => t.content));
-  const v = layOut(json, words, byteIds, cutTokens(json, known), (bytes, from, to, out, at) => {
+  const v = layOut(json, words, byteIds, cuts, (bytes, from, to, out, at) => {
     let end = at;
     for (let i = from; i < to; i++) {
       const lead = bytes[i]!;

@@ -18,9 +18,10 @@ export function gemmaImage(json: TokenizerJson, known: KnownConfiguration): Imag
   const { words } = json;
   if (!words) throw new TokenizerError("tokenizer.json has no vocabulary");
   const byteIds = byteTokens(words);
-  const v = layOut(json, words, byteIds, cutTokens(json, known), writeWord);
+  const cuts = cutTokens(json, known);
+  const v = layOut(json, words, byteIds, cuts, writeWord);
   checkMerges(v);
-  const trie = addedTrie(json.added_tokens);
+  const trie = addedTrie(json.added_tokens, cuts);
   const layout = new ImageLayout();
   layout.set("rstrip", json.added_tokens.some((t) => t.rstrip) ? 1 : 0);
   layout.set("family", Family.gemma);

@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 8;
+export const IMAGE_VERSION = 9;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -79,9 +79,10 @@ export const Flag = {
   cut: 8,
 } as const;
 
-/** Bits of an id in the added-token trie: the token is special, takes the white space before it, or that after it. */
+/** Bits of an id in the added-token trie: special, takes the white space before it, that after it, may be cut behind. */
 export const SPECIAL_ID = 1 << 30;
 export const LSTRIP_ID = 1 << 29;
 export const RSTRIP_ID = 1 << 28;
+export const CUT_ID = 1 << 27;
 /** Ids must stay below: a merge's key packs two ids into 40 bits. */
 export const MAX_TOKENS = 1 << 20;

@@ -7,9 +7,11 @@ import { eq } from "./window.as";
 const SPECIAL: i32 = 1 << 30;
 const LSTRIP: i32 = 1 << 29;
 const RSTRIP: i32 = 1 << 28;
+const CUT: i32 = 1 << 27;
 const ID: i32 = (1 << 20) - 1;
 let matchLength: usize = 0;
 export let foundId: i32 = -1;
+export let foundCut: bool = false;
 export let foundEnd: usize = 0;
 
 function matchAdded(p: usize, n: usize): i32 {
@@ -89,6 +91,7 @@ export function findAdded(p: usize, n: usize, split: i32): usize {
 /** Keeps what was found at p; returns where it begins with the white space before it. */
 function found(id: i32, p: usize, from: usize, n: usize): usize {
   foundId = id & ID;
+  foundCut = (id & CUT) != 0;
   foundEnd = p + matchLength;
   if (id & RSTRIP) {
     let w: usize = 1;

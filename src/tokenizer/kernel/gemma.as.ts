@@ -4,7 +4,7 @@ import { insertJoin, joinBit } from "./joins.as";
 import { findPair, hash8, shortToken } from "./lookup.as";
 import { mergeHeap, mergeLoop, rankPair } from "./merge.as";
 import { put } from "./put.as";
-import { asciiJoins, byteIds, joinFilter, reserve, scratch, setResult } from "./state.as";
+import { asciiJoins, byteIds, ceiling, joinFilter, reserve, scratch, setResult } from "./state.as";
 import { eq } from "./window.as";
 
 /** Merging starts from characters, or from the bytes of those that are no tokens. */
@@ -48,6 +48,7 @@ export function sectionGemma(p: usize, n: usize, o: usize): usize {
     const apart = (before | c) < 128 ? <u32>load<u8>(asciiJoins + ((before << 7) | c)) ^ 1 : joinedFar(before, c) ^ 1;
     if (apart) {
       o = put(from, <i32>(p - from), o, false);
+      if (o >= ceiling) return o;
       from = p;
     }
     before = c;

@@ -1,7 +1,7 @@
 /** Cutting between characters that no merge joins. */
 import { three, width } from "./characters.as";
 import { put } from "./put.as";
-import { joinBorders, joinFilter, joinShift } from "./state.as";
+import { ceiling, joinBorders, joinFilter, joinShift } from "./state.as";
 
 export function insertJoin(a: u32, b: u32): void {
   const g = joinBit(a, b);
@@ -28,7 +28,7 @@ function joined(a: u32, b: u32): u32 {
 export function putWide(s: usize, e: usize, o: usize): usize {
   let from = s;
   let p = s;
-  while (p < e) {
+  while (p < e && o < ceiling) {
     const b: u32 = load<u8>(p);
     if ((b & 0xf0) != 0xe0) {
       p += width(b);

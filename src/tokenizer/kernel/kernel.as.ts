@@ -2,13 +2,13 @@
  * The encoder's inner loop in AssemblyScript: UTF-8 bytes in, token ids out, all tables in linear memory.
  * A table image (see ../image/header.ts) lies at `header`; nothing here allocates except scratch for long pieces.
  */
-import { findAdded, foundEnd, foundId } from "./added.as";
+import { findAdded, foundCut, foundEnd, foundId } from "./added.as";
 import { three } from "./characters.as";
 import { sectionGemma, spaces } from "./gemma.as";
 import { putWide } from "./joins.as";
 import { piece } from "./pieces.as";
 import { put } from "./put.as";
-import { classIndex, classPages, family, GEMMA, GPT2, prefix, PREFIX_EACH, PREFIX_EACH_BARE, PREFIX_FIRST_BARE } from "./state.as";
+import { classIndex, classPages, family, GEMMA, GPT2, prefix, PREFIX_EACH, PREFIX_EACH_BARE, PREFIX_FIRST_BARE, ceiling, setBudget } from "./state.as";
 import { starts } from "./window.as";
 export { encodesItself, insertPair, insertSplit, insertToken, insertWholeOnly } from "./fill.as";
 export { insertAnyJoin } from "./gemma.as";
@@ -18,7 +18,7 @@ export { init } from "./state.as";
 
 /** A section without added tokens; the byte at n is the sentinel 255 and 64 readable bytes follow it. */
 function section(p: usize, n: usize, o: usize): usize {
-  while (p < n) {
+  while (p < n && o < ceiling) {
     if (family != GPT2 && !(load<u32>(p) & 0x80808080)) {
       let m = starts(p);
       m &= m - 1;
@@ -41,25 +41,54 @@ function section(p: usize, n: usize, o: usize): usize {
   return o;
 }
 
+let cutCount: i32 = 0;
+let outAt: usize = 0; // where the ids of the last text that had a budget end
+
+/** About the nanoseconds that the last `encode` left of its budget. */
+export function budgetLeft(): i32 {
+  return <i32>min<usize>(ceiling > outAt ? (ceiling - outAt) << 3 : 0, <usize>i32.MAX_VALUE);
+}
+
+/** Pairs that the last `encode` wrote to `cuts`. */
+export function cutsFound(): i32 {
+  return cutCount;
+}
+
 /**
  * Encodes the bytes [p, n) to o; returns the number of ids. 80 bytes after n are readable; the first of them and the one before p are writable.
  * split: 0 added tokens are plain text, 1 they are found, 2 found, but special ones are plain text.
+ * budget: about the nanoseconds to spend, 0 for no limit; -1 is returned if that is not enough.
+ * cuts: up to `room` pairs of words are written there, for each added token that a text may be cut behind: its end, counted from p, and the number of ids up to it.
  */
-export function encode(p: usize, n: usize, out: usize, split: i32): i32 {
+export function encode(p: usize, n: usize, out: usize, split: i32, budget: i32, cuts: usize, room: i32): i32 {
   let o = out;
   let s = p;
   const from = p;
+  setBudget(out, budget);
+  cutCount = 0;
   if (split) {
     while (true) {
       p = findAdded(p, n, split);
       if (p >= n) break;
-      if (p > s) o = encodeSection(s, p, o, s == from);
+      if (p > s) {
+        o = encodeSection(s, p, o, s == from);
+        if (o >= ceiling) return -1;
+      }
       store<u32>(o, foundId);
       o += 4;
+      if (o >= ceiling) return -1;
       p = s = foundEnd;
+      if (foundCut && cutCount < room) {
+        const at = cuts + (<usize>cutCount << 3);
+        cutCount++;
+        store<u32>(at, <u32>(p - from));
+        store<u32>(at, <u32>((o - out) >> 2), 4);
+      }
     }
   }
   if (s < n) o = encodeSection(s, n, o, s == from);
+  outAt = o;
+  if (o >= ceiling) return -1;
   return <i32>((o - out) >> 2);
 }
 

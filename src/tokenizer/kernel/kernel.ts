@@ -1,11 +1,14 @@
 import { readFileSync } from "node:fs";
+import { HEADER_WORDS, Word } from "../image/header.ts";
 import { TokenizerError } from "../tokenizer.ts";
 import wasmFile from "./kernel.wasm" with { type: "file" };
 
 /** The kernel's functions; addresses and sizes are bytes of its memory. `kernel.as.ts` says what each does. */
 export interface Kernel {
   init(header: number, cache: number, wordBits: number, longBits: number): void;
-  encode(from: number, to: number, out: number, split: number): number;
+  encode(from: number, to: number, out: number, split: number, budget: number, cuts: number, room: number): number;
+  cutsFound(): number;
+  budgetLeft(): number;
   findAdded(from: number, to: number, split: number): number;
   addedId(): number;
   addedEnd(): number;
@@ -40,6 +43,14 @@ export function imageMemory(size: number): WebAssembly.Memory {
   const initial = Math.ceil((IMAGE_AT + size) / PAGE);
   if (initial > MAX_PAGES) throw new TokenizerError("the tokenizer's tables are larger than 1 GiB");
   return new WebAssembly.Memory({ initial, maximum: MAX_PAGES, shared: true });
+}
+
+/** Memory with a copy of the image in `memory`, and nothing else. */
+export function copiedImage(memory: WebAssembly.Memory): WebAssembly.Memory {
+  const size = new Uint32Array(memory.buffer, IMAGE_AT, HEADER_WORDS)[Word.size]!;
+  const copy = imageMemory(size);
+  new Uint8Array(copy.buffer, IMAGE_AT, size).set(new Uint8Array(memory.buffer, IMAGE_AT, size));
+  return copy;
 }
 
 /** A kernel over `memory`; `init` must be called before use. */

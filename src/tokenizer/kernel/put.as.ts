@@ -1,15 +1,22 @@
 /** Ids of one piece, or of a part that no merge crosses: looked up, from the cache, or merged. */
 import { findTokenBy, hash16, hash8, hashLong, same } from "./lookup.as";
+import { putHuge, WINDOW } from "./long.as";
 import { merge } from "./merge.as";
 import { search } from "./search.as";
 import {
-  family, GEMMA, longVocab, longVocabMask, longWords, longWordsMask, medium, mediumSlots, result, short, shortSlots,
+  family, GEMMA, longVocab, longVocabMask, longWords, longWordsMask, medium, mediumSlots, result, short, shortSlots, spend,
   wholeFilter, wholeOnly, wholeOnlyMask, words, wordsShift,
 } from "./state.as";
 
 const LONG_ENTRY: usize = 256; // hash, length, count, 116 key bytes, 32 ids
 const LONG_KEY: i32 = 116;
 const LONG_IDS: i32 = 32;
+
+/** About the nanoseconds that a word takes that is not known yet. */
+@inline
+function cost(len: i32): i32 {
+  return len > 60 || family == GEMMA ? len * 75 : len * 20 + ((len * len * 7) >> 2);
+}
 
 /** Ids of the bytes [s, s + len) to o; returns the new o. `whole` is false for a part of a piece. 8 bytes from s on are readable. */
 @inline
@@ -73,6 +80,7 @@ function putWord(s: usize, len: i32, o: usize, whole: bool, k0: u64, k1: u64, h:
     v128.store(o, v128.load(w, 48));
     return o + ((<usize>m & 255) << 2);
   }
+  if (!spend(cost(len), o)) return o;
   // searching beats merging in words of other scripts (and in long ones), not in short ASCII words
   let n = family != GEMMA && load<u8>(s + <usize>len - 1) > 127 ? search(s, len) : 0;
   if (!n) n = merge(s, len);
@@ -100,12 +108,14 @@ function putLong(s: usize, len: i32, o: usize, whole: bool): usize {
     store<u32>(o, id);
     return o + 4;
   }
+  if (<usize>len > WINDOW) return putHuge(s, s + <usize>len, o);
   const at = longWords + <usize>(h & longWordsMask) * LONG_ENTRY;
   if (len <= LONG_KEY && load<u32>(at) == h && <i32>load<u32>(at, 4) == len && same(at + 12, s, len)) {
     const n: usize = load<u32>(at, 8);
     memory.copy(o, at + 128, n << 2);
     return o + (n << 2);
   }
+  if (!spend(cost(len), o)) return o;
   let n = family != GEMMA && len <= 60 ? search(s, len) : 0;
   if (!n) n = merge(s, len);
   memory.copy(o, result, <usize>n << 2);

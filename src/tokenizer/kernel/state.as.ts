@@ -9,6 +9,8 @@ export const GPT2: i32 = 4;
 export const PREFIX_EACH: i32 = 1; // before every section
 export const PREFIX_EACH_BARE: i32 = 2; // before every section that does not begin with one
 export const PREFIX_FIRST_BARE: i32 = 3; // before the text, if it does not begin with one or with an added token
+/** Room for what is known of a long piece: 64 entries of 32 bytes. */
+export const MEMO_BYTES: usize = 2048;
 export const K0: u64 = 0x9e3779b97f4a7c15;
 export const K1: u64 = 0xc2b2ae3d27d4eb4f;
 export const NONE: u32 = 0xffffffff;
@@ -54,6 +56,7 @@ export let longWords: usize = 0; // cache, direct mapped
 export let longWordsMask: u32 = 0;
 export let scratch: usize = 0;
 let scratchSize: usize = 0;
+export let memo: usize = 0; // windows of a long piece
 export let result: usize = 0; // ids of the last merge
 export let asciiJoins: usize = 0; // Gemma: byte by two ASCII characters
 
@@ -101,6 +104,28 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   longWords = cache + (<usize>32 << wordBits);
   longWordsMask = (1 << longBits) - 1;
   reserve(4096);
+  memo = scratch + 65536 - MEMO_BYTES; // behind what merging a window takes
+}
+
+/**
+ * Where ids may be written at most: what else takes time lowers it. So one comparison watches over both; an id (4 bytes) stands for
+ * 32 ns, a byte for 8.
+ */
+export let ceiling: usize = 0;
+let limited: bool = false;
+
+/** Starts a text whose ids go to `out`, with a budget of about as many nanoseconds; 0 has no end. */
+export function setBudget(out: usize, budget: i32): void {
+  limited = budget > 0;
+  ceiling = limited ? out + <usize>(budget >> 3) : <usize>-1;
+}
+
+/** Takes the nanoseconds that something costs off the budget; false if less was left, with ids up to o. */
+export function spend(cost: i32, o: usize): bool {
+  if (!limited) return true;
+  const bytes = <usize>(cost >> 3);
+  ceiling = ceiling > bytes ? ceiling - bytes : 0;
+  return o < ceiling;
 }
 
 /** Scratch of at least `size` at the end of memory; what it held is lost. */

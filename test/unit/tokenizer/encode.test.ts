@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { TokenizerError } from "../../../src/tokenizer/tokenizer.ts";
 import { warmUp } from "../../../src/tokenizer/warm-up.ts";
 import { smallTokenizer } from "./fixtures.ts";
 
@@ -42,10 +41,10 @@ describe("encoding", async () => {
       expect(text(tokenizer.encode(long)).length).toBe(long.normalize("NFC").length);
     }
   }, 20_000);
-  test("refuses runs of marks that would take minutes to put in order, at once", () => {
+  test("puts runs of marks in order in linear time", () => {
     const start = performance.now();
-    expect(() => tokenizer.encode(`a${"\u0301\u0323".repeat(1_000_000)}`)).toThrow(TokenizerError);
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(tokenizer.encode(`a${"\u0301\u0323".repeat(500_000)}`).length).toBeGreaterThan(1_000_000);
+    expect(performance.now() - start).toBeLessThan(3000);
     expect(tokenizer.encode(`a${"\u0301\u0323".repeat(100)}`)).toEqual(
       tokenizer.encode(`a${"\u0301\u0323".repeat(100)}`.normalize("NFC")),
     );
