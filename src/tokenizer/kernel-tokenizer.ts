@@ -1,4 +1,5 @@
-import { Flag, Word } from "./image/header.ts";
+import { type FallbackTable, fallbackDecoder } from "./byte-fallback.ts";
+import { Family, Flag, Word } from "./image/header.ts";
 import { growBy, IMAGE_AT, instantiate } from "./kernel/kernel.ts";
 import { concatenated, kernelEncoder, Split } from "./kernel-encoder.ts";
 import { type EncodeOptions, type PostProcessor, type Tokenizer, TokenizerError } from "./tokenizer.ts";
@@ -71,6 +72,13 @@ export function openKernelTokenizer({ module, memory, postProcessor }: KernelHan
     isSpecial: (id) => (flags[id]! & Flag.special) !== 0,
   };
 
+  const fallback: FallbackTable = {
+    text: table.whole,
+    byte: (id) => (flags[id]! & Flag.byte ? bytes[offsets[id]!]! : -1),
+    isSpecial: table.isSpecial,
+  };
+  const isFallback = header[Word.family] === Family.gemma;
+
   const names = new Map<string, number | undefined>();
   function tokenId(name: string): number | undefined {
     if (names.has(name)) return names.get(name);
@@ -100,7 +108,7 @@ export function openKernelTokenizer({ module, memory, postProcessor }: KernelHan
     },
     buffer: encoder.buffer,
     decoder({ skipSpecialTokens }) {
-      const plain = utf8Decoder(table, skipSpecialTokens);
+      const plain = isFallback ? fallbackDecoder(fallback, skipSpecialTokens) : utf8Decoder(table, skipSpecialTokens);
       return strip ? strippedStart(plain, " ", 1) : plain;
     },
     tokenBytes,

@@ -2,7 +2,7 @@ import type { Kernel } from "../kernel/kernel.ts";
 import { TokenizerError } from "../tokenizer.ts";
 import { addedTrie } from "./added-tokens.ts";
 import { cutTokens } from "./cuts.ts";
-import { Family, Prefix } from "./header.ts";
+import { Family, Flag, Prefix } from "./header.ts";
 import { ImageLayout, type ImageUnderWork } from "./layout.ts";
 import type { KnownConfiguration } from "./recognise.ts";
 import { placeTokens, writeAdded, writePairs, writeTokens } from "./tables.ts";
@@ -20,6 +20,10 @@ export function gemmaImage(json: TokenizerJson, known: KnownConfiguration): Imag
   const byteIds = byteTokens(words);
   const cuts = cutTokens(json, known);
   const v = layOut(json, words, byteIds, cuts, writeWord);
+  for (let i = 0; i < words.count; i++) {
+    if (byteOf(words.bytes, words.offsets[i]!, words.offsets[i + 1]!) >= 0)
+      v.flags[words.ids[i]!] = (v.flags[words.ids[i]!]! | Flag.byte) & ~Flag.whole;
+  }
   checkMerges(v);
   const trie = addedTrie(json.added_tokens, cuts);
   const layout = new ImageLayout();

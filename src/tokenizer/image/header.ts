@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 9;
+export const IMAGE_VERSION = 10;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -77,6 +77,8 @@ export const Flag = {
   whole: 4,
   /** a text may be cut behind it: the ids of the parts are those of the whole */
   cut: 8,
+  /** stands for a single byte, of which other such tokens beside it make characters (`<0xE4>`) */
+  byte: 16,
 } as const;
 
 /** Bits of an id in the added-token trie: special, takes the white space before it, that after it, may be cut behind. */

@@ -29,7 +29,8 @@ for (const name of ["cl100k", "o200k", "gemma"]) {
       Number.POSITIVE_INFINITY,
     ];
 
-    test("equals the decoding of all bytes, for any ids", () => {
+    // a run of byte tokens decodes as a whole: byte-fallback.test.ts
+    test.skipIf(name === "gemma")("equals the decoding of all bytes, for any ids", () => {
       const next = random(5);
       for (let round = 0; round < 3000; round++) {
         const ids = Array.from({ length: 1 + Math.floor(next() * 30) }, () => {
@@ -53,7 +54,7 @@ for (const name of ["cl100k", "o200k", "gemma"]) {
       const decoder = tokenizer.decoder({ skipSpecialTokens: true });
       const lead = single.find((id) => tokenizer.tokenBytes(id)[0] === 0xe4) as number;
       const a = single.find((id) => tokenizer.tokenBytes(id)[0] === 0x61) as number;
-      expect([decoder.push(lead), decoder.end(), decoder.push(a), decoder.end()]).toEqual(["", "\ufffd", "a", ""]);
+      expect([decoder.push(lead), decoder.end(), decoder.push(a) + decoder.end()]).toEqual(["", "\ufffd", "a"]);
     });
     test("round-trips text", () => {
       const text = "Ünïcode \ufeff 文字化け 👩‍💻\r\n\t<think>x</think> a\u0301 \ufffd";
