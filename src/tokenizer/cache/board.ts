@@ -1,0 +1,282 @@
+/**
+ * The memory of a tokenizer cache, shared by all threads. This module owns its layout; nobody else computes an offset.
+ *
+ * Layout: a header, the slots of L0, the slots of L1, the arena. The arena is a ring of records, each a text and its ids; the newest
+ * take the place of the oldest. A slot says that a text (L0) or the beginning of one (L1) lies in a record, so that all beginnings
+ * of a text share one copy. Slots stand in groups; where a group is full, the one of the oldest record gives way.
+ *
+ * Nobody locks, so that no thread waits for one that was ended. A writer claims room in the ring with one compare-and-swap, which
+ * ends the life of what lay there, and writes then. A reader looks whether a record lives before and after it has read it. Two
+ * writers may meet in a slot, whose words are then of both: its tag tells. A writer that was held up for a whole turn of the ring
+ * spoils another's record: its check, a hash of the ids, tells.
+ */
+
+/** Whole texts, and beginnings of texts that end at a cut. */
+export const Level = { l0: 0, l1: 1 } as const;
+export type LevelCode = (typeof Level)[keyof typeof Level];
+
+/** Counters of a level. */
+export const Count = { hits: 0, misses: 1, insertions: 2, mismatches: 3, evictions: 4 } as const;
+export type CountCode = (typeof Count)[keyof typeof Count];
+
+export interface TokenizerCacheSettings {
+  /** Are whole texts kept? */
+  readonly l0: boolean;
+  /** Are beginnings of texts known? */
+  readonly l1: boolean;
+  /** Most whole texts that are known at a time. */
+  readonly l0Entries: number;
+  /** Bytes for texts and ids, which both levels share; slots come on top: 16 for each whole text, and a 64th of this. */
+  readonly bytes: number;
+}
+
+/** What a slot tells of a text: its bytes, its ids, and the position of its record in the ring. */
+export interface Found {
+  readonly at: number;
+  readonly length: number;
+  readonly count: number;
+}
+
+/** Text and ids of what was found, as views in which others may be writing: use them, then ask `lives`. */
+export interface Content {
+  readonly text: Uint8Array;
+  readonly ids: Uint32Array;
+}
+
+export interface CacheBoard {
+  /** Is a level on? */
+  isOn(level: LevelCode): boolean;
+  /** Switches both levels off for good. */
+  switchOff(): void;
+  count(level: LevelCode, what: CountCode, by?: bigint): void;
+  read(level: LevelCode, what: CountCode): number;
+  /** Start of the hashes of texts, secret, so that nobody can choose texts that meet. */
+  readonly seed: bigint;
+  /** Most bytes of a text. */
+  readonly longest: number;
+  /** The text of `length` bytes with this hash. `asText`: special tokens in it are plain text. */
+  find(level: LevelCode, hash: bigint, length: number, asText?: boolean): Found | undefined;
+  contentOf(found: Found): Content | undefined;
+  /** Was all of its record untouched up to now? */
+  lives(found: Found): boolean;
+  /** Stores a text and its ids; gives the record's position, -1 if it is too large. */
+  append(text: Uint8Array, ids: Uint32Array): number;
+  /** Makes a text known as the beginning of a record. True if it was not known before. */
+  put(level: LevelCode, hash: bigint, text: Found, asText?: boolean): boolean;
+  /** Texts that are known now; looks at every slot. */
+  entries(level: LevelCode): number;
+  /** Bytes that `entries` texts take: their slots, and for the first level that is there all of the arena that was ever used. */
+  bytes(level: LevelCode, entries: number): number;
+}
+
+// The header: 64-bit words, then 32-bit ones.
+const SEED = 0;
+const COUNTS = 2; // 8 words a level
+const HEAD = 36; // where the next record goes
+const FILLED = 37; // units of the arena that were ever used
+const ENABLED = 38; // a word a level
+const GROUPS = 40; // a word a level
+const WAYS = 42; // a word a level
+const UNITS = 44; // of the arena
+const HEADER_BYTES = 192;
+
+// A slot, in 32-bit words. The tag is half of the hash, mixed with the other words; the hash's other half chooses the group.
+const TAG = 0;
+const AT = 1;
+const LENGTH = 2; // twice the bytes of the text, and 1 if special tokens in it are text; 0: empty
+const IDS = 3;
+const SLOT = 4;
+const SLOT_BYTES = SLOT * 4;
+/** A group is a cache line. */
+const MOST_WAYS = 4;
+
+// A record: 32-bit words, then ids, then the text.
+const CHECK = 0; // two words
+const COUNT = 2;
+const TEXT = 3;
+const RECORD_WORDS = 4;
+
+/** Records begin at multiples of this many bytes. */
+const UNIT = 8;
+/** A text has one cut a kilobyte at most, and its ids take about as much room as its bytes. */
+const ARENA_PER_L1_SLOT = 1024;
+/** A record takes this part of the arena at most. */
+const LARGEST_PART = 4;
+
+/** Makes the memory of one model's cache. Pages that were never written to take no room. */
+export function createTokenizerCache({ l0, l1, l0Entries, bytes }: TokenizerCacheSettings): SharedArrayBuffer {
+  const units = Math.floor(bytes / UNIT);
+  const slots = [l0 ? l0Entries : 0, l1 ? Math.ceil(bytes / ARENA_PER_L1_SLOT) : 0];
+  const ways = slots.map((n) => Math.min(n, MOST_WAYS));
+  const groups = slots.map((n, level) => (n === 0 ? 0 : Math.floor(n / ways[level]!)));
+  const before = groups.reduce((sum, n, level) => sum + n * ways[level]! * SLOT_BYTES, HEADER_BYTES);
+  const memory = new SharedArrayBuffer(before + units * UNIT);
+  new Uint8Array(memory).set(crypto.getRandomValues(new Uint8Array(8)), SEED * 8);
+  const words = new Int32Array(memory, 0, HEADER_BYTES / 4);
+  for (const level of Object.values(Level)) {
+    words[ENABLED + level] = groups[level]! > 0 && units > 0 ? 1 : 0;
+    words[GROUPS + level] = groups[level]!;
+    words[WAYS + level] = ways[level]!;
+  }
+  words[UNITS] = units;
+  return memory;
+}
+
+/** The cache that another thread made. */
+export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
+  const words = new Int32Array(memory);
+  const all = new Uint8Array(memory);
+  const counts = new BigInt64Array(memory, COUNTS * 8, 16);
+  const seed = new BigUint64Array(memory, SEED * 8, 1)[0]!;
+  const units = words[UNITS]!;
+  const groups = [words[GROUPS]!, words[GROUPS + 1]!];
+  const groupWords = [words[WAYS]! * SLOT, words[WAYS + 1]! * SLOT];
+  const slotsAt = [HEADER_BYTES / 4, HEADER_BYTES / 4 + groups[0]! * groupWords[0]!];
+  /** First word of the arena. */
+  const arena = slotsAt[1]! + groups[1]! * groupWords[1]!;
+  /** Positions are units, counted on through many turns of the ring, so that old ones are told from new ones. */
+  const positions = units === 0 ? 1 : units * Math.floor(2 ** 32 / units);
+  const largest = (units * UNIT) / LARGEST_PART;
+
+  const whole = new BigUint64Array(1);
+  const half = new Int32Array(whole.buffer);
+
+  /** Units that were claimed since a record's start: from 1 to `units` while it lives. */
+  function age(at: number, head: number): number {
+    const passed = (head >>> 0) - at;
+    return passed < 0 ? passed + positions : passed;
+  }
+  function ageOf(slot: number, head: number): number {
+    const old = words[slot + LENGTH] === 0 ? positions : age(words[slot + AT]! >>> 0, head);
+    return old > 0 && old <= units ? old : positions;
+  }
+  /** First word of a record. */
+  const addressOf = (at: number): number => arena + (at % units) * (UNIT / 4);
+
+  /** The group of a hash, whose halves are left in `half`. */
+  function groupOf(level: LevelCode, hash: bigint): number {
+    whole[0] = hash;
+    return slotsAt[level]! + ((half[1]! >>> 0) % groups[level]!) * groupWords[level]!;
+  }
+  const isOf = (slot: number, length: number): boolean =>
+    words[slot + LENGTH] === length &&
+    words[slot + TAG] === tag(half[0]!, words[slot + AT]!, length, words[slot + IDS]!);
+
+  function find(level: LevelCode, hash: bigint, length: number, asText = false): Found | undefined {
+    const group = groupOf(level, hash);
+    const code = lengthCode(length, asText);
+    for (let slot = group; slot < group + groupWords[level]!; slot += SLOT) {
+      if (words[slot + LENGTH] !== code) continue;
+      const [at, count] = [words[slot + AT]!, words[slot + IDS]!];
+      if (words[slot + TAG] !== tag(half[0]!, at, code, count)) continue;
+      if (age(at >>> 0, Atomics.load(words, HEAD)) > units) return undefined;
+      return { at: at >>> 0, length, count };
+    }
+    return undefined;
+  }
+
+  function contentOf({ at, length, count }: Found): Content | undefined {
+    const record = addressOf(at);
+    const [ids, text] = [words[record + COUNT]!, words[record + TEXT]!];
+    if (ids < count || text < length || recordBytes(text, ids) > largest) return undefined;
+    const idsAt = (record + RECORD_WORDS) * 4;
+    const textAt = idsAt + ids * 4;
+    if (textAt + text > memory.byteLength) return undefined;
+    whole[0] = checkOf(new Uint32Array(memory, idsAt, ids), seed);
+    if (half[0] !== words[record + CHECK] || half[1] !== words[record + CHECK + 1]) return undefined;
+    return { text: all.subarray(textAt, textAt + length), ids: new Uint32Array(memory, idsAt, count) };
+  }
+
+  /** Room for a record of so many units, in one piece. */
+  function claim(size: number): number {
+    for (;;) {
+      const head = Atomics.load(words, HEAD);
+      const before = head >>> 0;
+      const left = units - (before % units);
+      const start = size > left ? (before + left) % positions : before;
+      if (Atomics.compareExchange(words, HEAD, head, ((start + size) % positions) | 0) !== head) continue;
+      const end = (start % units) + size;
+      if (end > words[FILLED]!) words[FILLED] = end;
+      return start;
+    }
+  }
+
+  function append(text: Uint8Array, ids: Uint32Array): number {
+    const size = recordBytes(text.length, ids.length);
+    if (size > largest) return -1;
+    const at = claim(Math.ceil(size / UNIT));
+    const record = addressOf(at);
+    whole[0] = checkOf(ids, seed);
+    words[record + CHECK] = half[0]!;
+    words[record + CHECK + 1] = half[1]!;
+    words[record + COUNT] = ids.length;
+    words[record + TEXT] = text.length;
+    words.set(ids, record + RECORD_WORDS);
+    all.set(text, (record + RECORD_WORDS + ids.length) * 4);
+    return at;
+  }
+
+  function put(level: LevelCode, hash: bigint, { at, length, count }: Found, asText = false): boolean {
+    const group = groupOf(level, hash);
+    const code = lengthCode(length, asText);
+    const head = Atomics.load(words, HEAD);
+    let choice = group;
+    let oldest = 0;
+    let isNew = true;
+    for (let slot = group; slot < group + groupWords[level]!; slot += SLOT) {
+      const old = ageOf(slot, head);
+      if (isOf(slot, code)) {
+        choice = slot;
+        isNew = old > units;
+        break;
+      }
+      if (old <= oldest) continue;
+      oldest = old;
+      choice = slot;
+    }
+    words[choice + TAG] = tag(half[0]!, at | 0, code, count);
+    words[choice + AT] = at | 0;
+    words[choice + LENGTH] = code;
+    words[choice + IDS] = count;
+    return isNew;
+  }
+
+  function entries(level: LevelCode): number {
+    const head = Atomics.load(words, HEAD);
+    const end = slotsAt[level]! + groups[level]! * groupWords[level]!;
+    let sum = 0;
+    for (let slot = slotsAt[level]!; slot < end; slot += SLOT) if (ageOf(slot, head) <= units) sum++;
+    return sum;
+  }
+
+  return {
+    isOn: (level) => Atomics.load(words, ENABLED + level) === 1,
+    switchOff() {
+      for (const level of Object.values(Level)) Atomics.store(words, ENABLED + level, 0);
+    },
+    count: (level, what, by = 1n) => void Atomics.add(counts, level * 8 + what, by),
+    read: (level, what) => Number(Atomics.load(counts, level * 8 + what)),
+    seed,
+    longest: Math.floor(largest),
+    find,
+    contentOf,
+    // A write, so that no read before it is put off on any processor.
+    lives: ({ at }) => age(at, Atomics.add(words, HEAD, 0)) <= units,
+    append,
+    put,
+    entries,
+    bytes: (level, entries) =>
+      entries * SLOT_BYTES + (level === Level.l0 || groups[Level.l0] === 0 ? words[FILLED]! * UNIT : 0),
+  };
+}
+
+const recordBytes = (text: number, ids: number): number => RECORD_WORDS * 4 + ids * 4 + text;
+const lengthCode = (length: number, asText: boolean): number => length * 2 + (asText ? 1 : 0);
+const checkOf = (ids: Uint32Array, seed: bigint): bigint => Bun.hash.xxHash3(ids, seed);
+
+function tag(half: number, at: number, length: number, count: number): number {
+  let mixed = Math.imul(at ^ 0x5bd1e995, 0x9e3779b1);
+  mixed = Math.imul((mixed ^ (mixed >>> 15)) + length, 0x85ebca6b);
+  mixed = Math.imul((mixed ^ (mixed >>> 13)) + count, 0xc2b2ae35);
+  return half ^ mixed ^ (mixed >>> 16);
+}
