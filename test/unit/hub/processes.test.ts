@@ -14,9 +14,16 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 const program = join(import.meta.dir, "fetch-program.ts");
-const start = () =>
+const start = (more: Record<string, string> = {}) =>
   Bun.spawn([process.execPath, program, ID], {
-    env: { ...process.env, ...world.environment, HF_TOKEN: undefined, HF_HOME: undefined, HF_HUB_CACHE: undefined },
+    env: {
+      ...process.env,
+      ...world.environment,
+      HF_TOKEN: undefined,
+      HF_HOME: undefined,
+      HF_HUB_CACHE: undefined,
+      ...more,
+    },
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -62,3 +69,11 @@ test("one that is killed at any time leaves no damaged file", async () => {
   expect((await world.fetch()).size).toBe(NAMES.length + 8);
   expect(checkBlobs()).toBe(NAMES.length + 8);
 }, 60_000);
+
+test("a proxy of the environment is used, except for hosts that it excludes", async () => {
+  // The stand-in is the proxy, too: a hub of a name that nobody can look up is reached through it.
+  const child = start({ HF_ENDPOINT: "http://hub.invalid", HTTP_PROXY: world.hub.url, NO_PROXY: "localhost" });
+  const got = JSON.parse(await new Response(child.stdout).text()) as object;
+  expect(Object.keys(got).length).toBe(NAMES.length + 8);
+  expect(world.hub.seen.filter(({ server }) => server === "storage").length).toBe(5); // large files: straight from localhost
+}, 30_000);
