@@ -1,7 +1,8 @@
 /**
  * The test command: types, format and lint, build, then every test. Ends with one line `N passed, N failed[, N skipped]`.
- *   bun scripts/test.ts            all of it
- *   bun scripts/test.ts --check    types, format and lint only
+ *   bun scripts/test.ts                 all of it
+ *   bun scripts/test.ts --check         types, format and lint only
+ *   bun scripts/test.ts --exhaustive    only what is too long for every run: test/exhaustive
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -20,23 +21,25 @@ function stage(name: string, command: readonly string[]): boolean {
 const attribute = (xml: string, name: string): number =>
   Number(new RegExp(`<testsuites[^>]* ${name}="(\\d+)"`).exec(xml)?.[1] ?? 0);
 
-const checks = [
-  stage("types", [process.execPath, bin("tsc"), "-p", "."]),
-  stage("format and lint", [process.execPath, bin("biome"), "check", "."]),
-];
-if (process.argv.includes("--check")) process.exit(checks.every(Boolean) ? 0 : 1);
-
-checks.push(stage("build", [process.execPath, "build.ts"]));
-const report = join(root, "out", "junit.xml");
+const exhaustive = process.argv.includes("--exhaustive");
+const checks: boolean[] = [];
+if (!exhaustive) {
+  checks.push(stage("types", [process.execPath, bin("tsc"), "-p", "."]));
+  checks.push(stage("format and lint", [process.execPath, bin("biome"), "check", "."]));
+  if (process.argv.includes("--check")) process.exit(checks.every(Boolean) ? 0 : 1);
+  checks.push(stage("build", [process.execPath, "build.ts"]));
+}
+checks.push(stage("tokenizers and texts to test with", [process.execPath, "scripts/fixtures.ts"]));
+const report = join(root, "out", exhaustive ? "junit-exhaustive.xml" : "junit.xml");
 mkdirSync(join(root, "out"), { recursive: true });
 rmSync(report, { force: true });
 const tested = stage("tests", [
   process.execPath,
   "test",
-  "--timeout=30000",
+  `--timeout=${exhaustive ? 600_000 : 30_000}`,
   "--reporter=junit",
   `--reporter-outfile=${report}`,
-  "test",
+  ...(exhaustive ? ["./test/exhaustive/tokenizer.ts"] : ["test"]),
 ]);
 
 const xml = (await Bun.file(report).exists()) ? await Bun.file(report).text() : "";
