@@ -79,7 +79,12 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
       for (const entry of fresh) tidied.add(load(entry));
       const timer = setTimeout(() => {
         tidying.delete(timer);
-        warmUp((request) => app.handle(request), fresh, config.apiKey)
+        const models = fresh.filter(({ id }) => fleet.list().some((entry) => entry.id === id));
+        warmUp(
+          (request) => app.handle(request),
+          models.map(({ id }) => fleet.model(id)),
+          config.apiKey,
+        )
           .catch((error: unknown) => log.debug("warm-up failed", { error }))
           .finally(collect);
       }, TIDY_AFTER_MS);
