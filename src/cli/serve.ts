@@ -9,6 +9,7 @@ import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
 import { OverloadedError } from "../errors.ts";
 import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
+import { sourceProblem } from "../hub/source.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { createComputePool } from "../threads/compute-pool.ts";
 import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
@@ -38,7 +39,7 @@ export interface ServeHooks {
 
 /** Runs the gateway until it is told to stop; gives the exit status. */
 export async function serve(config: ServeConfig, env: Environment, hooks: ServeHooks = {}): Promise<number> {
-  const missing = missingFiles(config);
+  const missing = missingFiles(config, sourceProblem);
   if (missing.length > 0) throw new ConfigError(missing);
   const stop = whenAskedToStop();
   const log = createLogger({ level: config.logLevel, json: config.logJson });
@@ -61,8 +62,14 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   }
   const url = clientUrl(serving.hostname, serving.port);
   log.info("listening", { url, version, threads, workers: config.workerUrls.length });
-  fleet = startFleetControl(config, board, log, cacheFolder(config.stateDir, env), compute, (snapshot) =>
-    serving.apply(snapshot),
+  fleet = startFleetControl(
+    config,
+    board,
+    log,
+    cacheFolder(config.stateDir, env),
+    compute,
+    (snapshot) => serving.apply(snapshot),
+    env,
   );
   fleet.ready.then((worker) => {
     if (hooks.onReady !== undefined) hooks.onReady(url, worker.model);

@@ -5,18 +5,25 @@ export function pathProblem(path: string): string | undefined {
   return existsSync(path) ? undefined : "does not exist";
 }
 
-/** Settings whose files are missing on this machine, one line each: settings may be made for another one, but not started with. */
-export function missingFiles(config: {
-  readonly modelPath: string | undefined;
-  readonly tokenizerPath: string | undefined;
-  readonly chatTemplate: string | undefined;
-}): string[] {
-  const paths = {
-    "model-path": config.modelPath,
-    "tokenizer-path": config.tokenizerPath,
-    "chat-template": config.chatTemplate,
-  };
-  return Object.entries(paths).flatMap(([flag, path]) =>
-    path === undefined || existsSync(path) ? [] : [`--${flag}: ${JSON.stringify(path)} does not exist`],
-  );
+/**
+ * Settings whose files are missing on this machine, one line each: settings may be made for another one, but not started with.
+ * `modelProblem` says what is wrong with a model's path, which may be more than a path.
+ */
+export function missingFiles(
+  config: {
+    readonly modelPath: string | undefined;
+    readonly tokenizerPath: string | undefined;
+    readonly chatTemplate: string | undefined;
+  },
+  modelProblem: (value: string) => string | undefined,
+): string[] {
+  const checks = [
+    ["model-path", config.modelPath, modelProblem],
+    ["tokenizer-path", config.tokenizerPath, modelProblem],
+    ["chat-template", config.chatTemplate, pathProblem],
+  ] as const;
+  return checks.flatMap(([flag, value, check]) => {
+    const problem = value === undefined ? undefined : check(value);
+    return problem === undefined ? [] : [`--${flag}: ${JSON.stringify(value)} ${problem}`];
+  });
 }

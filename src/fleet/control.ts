@@ -1,3 +1,4 @@
+import type { Environment } from "../config/given.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { connectEngine } from "../engines/connect.ts";
 import { createEngine } from "../engines/create.ts";
@@ -26,7 +27,8 @@ function normalUrl(url: string): string {
 
 /**
  * Brings the workers up, loads the models they serve, and watches their health. `publish` gets the fleet at every change of
- * who is in it and resolves when everybody knows it; states go to the board. `compute` builds tables that are not at hand.
+ * who is in it and resolves when everybody knows it; states go to the board. `compute` builds tables that are not at hand;
+ * `environment` holds the settings of a model hub.
  */
 export function startFleetControl(
   config: ServeConfig,
@@ -35,9 +37,10 @@ export function startFleetControl(
   cacheDir: string | undefined,
   compute: Compute,
   publish: (snapshot: FleetSnapshot) => Promise<void>,
+  environment: Environment = process.env,
 ): FleetControl {
   const closing = new AbortController();
-  const catalog = new ModelCatalog(config, cacheDir, compute);
+  const catalog = new ModelCatalog(config, cacheDir, compute, { environment, log, signal: closing.signal });
   const workers: WorkerEntry[] = [];
   const engines = new Set<Engine>();
   let onReady!: (worker: WorkerEntry) => void;

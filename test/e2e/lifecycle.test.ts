@@ -122,9 +122,9 @@ describe("starting", () => {
   });
 
   test("a file that is missing stops the start by the name of its setting", async () => {
-    const program = start(["serve", "--worker-urls", "grpc://127.0.0.1:9", "--model-path", "no-such-folder"]);
+    const program = start(["serve", "--worker-urls", "grpc://127.0.0.1:9", "--model-path", "./no-such-folder"]);
     expect(await program.exited).toBe(2);
-    expect(program.output()).toContain('--model-path: "no-such-folder" does not exist');
+    expect(program.output()).toContain('--model-path: "./no-such-folder" does not exist');
   });
 
   test("serve without engines explains itself", async () => {

@@ -35,10 +35,21 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   fleet: ["errors.ts", "config", "telemetry", "boards", "hub", "tokenizer", "template", "routing", "engines"],
   request: ["errors.ts", "config", "telemetry", "fleet"],
   apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request"],
-  server: ["errors.ts", "config", "telemetry", "boards", "engines", "fleet", "request", "apis", "heap-care"],
+  server: ["errors.ts", "config", "telemetry", "boards", "tokenizer", "engines", "fleet", "request", "apis", "heap-care"],
   threads: ["errors.ts", "program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "server"],
   simulator: ["config", "http2", "tokenizer", "engines"],
-  cli: ["errors.ts", "program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "threads", "simulator"],
+  cli: [
+    "errors.ts",
+    "program.ts",
+    "config",
+    "telemetry",
+    "boards",
+    "hub",
+    "tokenizer",
+    "fleet",
+    "threads",
+    "simulator",
+  ],
   "main.ts": ["cli"],
 };
 
