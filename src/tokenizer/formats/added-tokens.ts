@@ -129,6 +129,34 @@ export function addedTokens(files: Files, vocabulary: Vocabulary): AddedTokens {
   return { tokens, named: new Map([...names].map(([key, token]) => [key, token.content])) };
 }
 
+/** Keys of named tokens around one text, "A", or two, "A" and "B". */
+export interface Around {
+  readonly single: readonly string[];
+  readonly pair: readonly string[];
+}
+
+/** What `add_bos_token` and `add_eos_token` of tokenizer_config.json put around texts; undefined if nothing. */
+export function bosAndEos(files: Files, { named }: AddedTokens): Around | undefined {
+  const config = jsonFile(files, "tokenizer_config.json") ?? {};
+  const adds = (key: string): string[] => (config[`add_${key}`] === true && named.has(key) ? [key] : []);
+  const around = (text: string): string[] => [...adds("bos_token"), text, ...adds("eos_token")];
+  return around("A").length > 1 ? { single: around("A"), pair: [...around("A"), ...around("B")] } : undefined;
+}
+
+/** The post-processor of a tokenizer.json that puts tokens around texts. */
+export function templateProcessing({ single, pair }: Around, { tokens, named }: AddedTokens): unknown {
+  const special = new Map<string, unknown>();
+  const item = (name: string): unknown => {
+    if (name === "A" || name === "B") return { Sequence: { id: name, type_id: 0 } };
+    const token = tokens.find((t) => t.content === named.get(name));
+    if (!token) throw new TokenizerError(`tokenizer_config.json has no ${name}`);
+    special.set(token.content, { id: token.content, ids: [token.id], tokens: [token.content] });
+    return { SpecialToken: { id: token.content, type_id: 0 } };
+  };
+  const parts = { single: single.map(item), pair: pair.map(item) };
+  return { type: "TemplateProcessing", ...parts, special_tokens: Object.fromEntries(special) };
+}
+
 function namedTokens(config: Config, defaults: Readonly<Record<string, string>>): Map<string, WrittenToken> {
   const named = new Map<string, WrittenToken>();
   const isToken = (value: unknown): boolean => typeof value === "string" || isObject(value);

@@ -1,5 +1,5 @@
 import { TokenizerError } from "../tokenizer.ts";
-import { type AddedTokens, addedTokens } from "./added-tokens.ts";
+import { addedTokens, bosAndEos, templateProcessing } from "./added-tokens.ts";
 import { jsonWriter } from "./json-writer.ts";
 import { readSentencePiece } from "./sentencepiece.ts";
 import { pieceRules } from "./sentencepiece-classes.ts";
@@ -27,6 +27,7 @@ export function sentencePieceJson(files: Files, name: string, bytes: Uint8Array)
     id: (text: string) => ids.get(text),
   };
   const added = addedTokens(files, vocabulary);
+  const around = rules.around ?? bosAndEos(files, added);
   const head = {
     version: "1.0",
     truncation: null,
@@ -34,7 +35,7 @@ export function sentencePieceJson(files: Files, name: string, bytes: Uint8Array)
     added_tokens: added.tokens,
     normalizer: rules.normalizer,
     pre_tokenizer: rules.preTokenizer,
-    post_processor: rules.around ? template(rules.around, added) : null,
+    post_processor: around ? templateProcessing(around, added) : null,
     decoder: rules.decoder,
   };
   const writer = jsonWriter();
@@ -82,25 +83,4 @@ function* merges({ merged }: PieceRules): Generator<readonly [string, string]> {
       if (known.has(left) && known.has(right)) yield [left, right];
     }
   }
-}
-
-/** A post-processor: named tokens around one text (A), or two (A, B). */
-function template({ single, pair }: NonNullable<PieceRules["around"]>, { tokens, named }: AddedTokens): unknown {
-  const special = new Map<string, unknown>();
-  const items = (list: readonly string[]): unknown[] => {
-    return list.map((item) => {
-      if (item === "A" || item === "B") return { Sequence: { id: item, type_id: 0 } };
-      const text = named.get(item);
-      const token = tokens.find((t) => t.content === text);
-      if (!token) throw new TokenizerError(`tokenizer_config.json has no ${item}`);
-      special.set(token.content, { id: token.content, ids: [token.id], tokens: [token.content] });
-      return { SpecialToken: { id: token.content, type_id: 0 } };
-    });
-  };
-  return {
-    type: "TemplateProcessing",
-    single: items(single),
-    pair: items(pair),
-    special_tokens: Object.fromEntries(special),
-  };
 }

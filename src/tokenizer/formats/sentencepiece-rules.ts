@@ -1,4 +1,4 @@
-import { type WrittenToken, writtenToken } from "./added-tokens.ts";
+import { type Around, type WrittenToken, writtenToken } from "./added-tokens.ts";
 import { Kind, type Piece, type SentencePieceModel } from "./sentencepiece.ts";
 
 /** What a tokenizer class makes of a SentencePiece model: the parts of a tokenizer.json. */
@@ -18,7 +18,7 @@ export interface PieceRules {
   readonly preTokenizer: unknown;
   readonly decoder: unknown;
   /** Keys of named tokens (`bos_token`) around one text, "A", or two. */
-  readonly around?: { readonly single: readonly string[]; readonly pair: readonly string[] };
+  readonly around?: Around;
   /** Named tokens of the class, by key. */
   readonly defaults: Readonly<Record<string, string>>;
   /** Pieces that are added tokens, and others of the class. */

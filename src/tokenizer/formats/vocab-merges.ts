@@ -1,7 +1,7 @@
 import { MAX_TOKENS } from "../image/header.ts";
 import { jsonFile } from "../model-files.ts";
 import { TokenizerError } from "../tokenizer.ts";
-import { type AddedTokens, addedTokens } from "./added-tokens.ts";
+import { type AddedTokens, addedTokens, bosAndEos, templateProcessing } from "./added-tokens.ts";
 import { jsonWriter } from "./json-writer.ts";
 import { QWEN2_PATTERN } from "./patterns.ts";
 import { tokenizerClass } from "./tokenizer-class.ts";
@@ -54,6 +54,7 @@ export function vocabMergesJson(files: Files, merges: Uint8Array): Uint8Array {
   const prefixSpace = config["add_prefix_space"] === true;
   const byteLevel = { type: "ByteLevel", add_prefix_space: prefixSpace, trim_offsets: true, use_regex: !known.pattern };
   const split = { type: "Split", pattern: { Regex: known.pattern }, behavior: "Isolated", invert: false };
+  const withAround = bosAndEos(files, added) ?? null;
   const head = {
     version: "1.0",
     truncation: null,
@@ -61,7 +62,9 @@ export function vocabMergesJson(files: Files, merges: Uint8Array): Uint8Array {
     added_tokens: added.tokens,
     normalizer: known.pattern ? { type: "NFC" } : null,
     pre_tokenizer: known.pattern ? { type: "Sequence", pretokenizers: [split, byteLevel] } : byteLevel,
-    post_processor: known.around ? around(added, prefixSpace, config["trim_offsets"] !== false) : null,
+    post_processor: known.around
+      ? roberta(added, prefixSpace, config["trim_offsets"] !== false)
+      : withAround && templateProcessing(withAround, added),
     decoder: { type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true },
   };
   const writer = jsonWriter();
@@ -77,7 +80,7 @@ export function vocabMergesJson(files: Files, merges: Uint8Array): Uint8Array {
   return writer.bytes();
 }
 
-function around({ tokens, named }: AddedTokens, prefixSpace: boolean, trimOffsets: boolean): unknown {
+function roberta({ tokens, named }: AddedTokens, prefixSpace: boolean, trimOffsets: boolean): unknown {
   const token = (key: string): [string, number] => {
     const text = named.get(key);
     const found = tokens.find((t) => t.content === text);
