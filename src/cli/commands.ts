@@ -2,6 +2,7 @@ import type { OptionTable } from "../config/option.ts";
 import { demoOptions, serveOptions } from "../config/serve-options.ts";
 import { simulatorOptions } from "../simulator/options.ts";
 import type { Command } from "./command.ts";
+import { tokenizeOptions } from "./tokenize-options.ts";
 
 const printOption = {
   print: { flag: "print", type: "boolean", group: "Output", help: "Print every setting with its source." },
@@ -30,6 +31,15 @@ export const commands: readonly Command[] = [
     usage: "[flags]",
     options: simulatorOptions,
     load: () => import("./engine.ts"),
+  },
+  {
+    name: "tokenize",
+    summary: "Show the tokens of a text, or turn lines of text into token ids and back.",
+    usage: "--model-path MODEL [flags] [TEXT...]",
+    details:
+      "The text is the arguments with a blank between them, else standard input. A terminal gets coloured pieces, anything else JSON. `--` ends the flags.",
+    options: tokenizeOptions,
+    load: () => import("./tokenize.ts"),
   },
   {
     name: "config",
