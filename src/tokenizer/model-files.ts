@@ -115,7 +115,10 @@ function configurations(files: ReadonlyMap<string, Uint8Array>): Record<string, 
   ];
 }
 
-/** Ids that end a generation: of config.json, generation_config.json and the eos_token of tokenizer_config.json, ascending. */
+/**
+ * Ids that end a generation, ascending: of config.json (and the text part's in it), generation_config.json and the eos_token of
+ * tokenizer_config.json. Where none of these says one (tekken.json or a SentencePiece model stand alone), that of `</s>`.
+ */
 export function endOfSequenceIds(files: ReadonlyMap<string, Uint8Array>, tokenizer: Tokenizer): number[] {
   const ids = new Set<number>();
   const add = (value: unknown): void => {
@@ -125,6 +128,8 @@ export function endOfSequenceIds(files: ReadonlyMap<string, Uint8Array>, tokeniz
   add(jsonFile(files, "generation_config.json")?.["eos_token_id"]);
   const name = tokenText(jsonFile(files, "tokenizer_config.json")?.["eos_token"]);
   if (name !== undefined) add(tokenizer.tokenId(name));
+  const usual = ids.size === 0 && !files.has("tokenizer.json") ? tokenizer.tokenId("</s>") : undefined;
+  if (usual !== undefined && tokenizer.isSpecial(usual)) ids.add(usual);
   return [...ids].sort((a, b) => a - b);
 }
 

@@ -1,5 +1,6 @@
 import { isObject } from "../image/tokenizer-json.ts";
 import { jsonFile } from "../model-files.ts";
+import { TokenizerError } from "../tokenizer.ts";
 
 const WORD_END = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
 const UPPER = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]";
@@ -35,10 +36,15 @@ export function isKimi(files: ReadonlyMap<string, Uint8Array>): boolean {
   return MODEL_TYPES.includes(String(jsonFile(files, "config.json")?.["model_type"]));
 }
 
-/** End of the ids of a Kimi model with `ranks` ranks: 256 or 258 more, by the size of the vocabulary in config.json. */
-export function kimiEnd(files: ReadonlyMap<string, Uint8Array>, ranks: number): number {
+/**
+ * End of the ids of a Kimi model with `ranks` ranks: 256 or 258 more, by the size of the vocabulary in config.json. Throws
+ * `TokenizerError` if it is neither: the file is not the model's then.
+ */
+export function kimiEnd(files: ReadonlyMap<string, Uint8Array>, ranks: number, name: string): number {
   const config = jsonFile(files, "config.json") ?? {};
   const text = config["text_config"];
-  const size = config["vocab_size"] ?? (isObject(text) ? text["vocab_size"] : undefined);
-  return size === ranks + RESERVED + 2 ? ranks + RESERVED + 2 : ranks + RESERVED;
+  const size = config["vocab_size"] ?? (isObject(text) ? text["vocab_size"] : undefined) ?? ranks + RESERVED;
+  if (size !== ranks + RESERVED && size !== ranks + RESERVED + 2)
+    throw new TokenizerError(`${name} has ${ranks} ranks, which does not fit the vocab_size ${size} of config.json`);
+  return size;
 }

@@ -37,29 +37,33 @@ const TYPES = ["", "unigram", "bpe", "word", "char"];
 /** Reads a model file (a protobuf, sentencepiece_model.proto). Throws `TokenizerError` naming the part that is broken or not supported. */
 export function readSentencePiece(name: string, bytes: Uint8Array): SentencePieceModel {
   const pieces: Piece[] = [];
-  let trainer: Map<number, Field> = new Map();
-  let normalizer: Map<number, Field> = new Map();
+  let trainer: Map<number, Field> | undefined;
+  let normalizer: Map<number, Field> | undefined;
   for (const { number, bytes: part } of fieldsOf(name, bytes)) {
     if (number === 1) pieces.push(readPiece(name, part, pieces.length));
     else if (number === 2) trainer = lastFields(name, part);
     else if (number === 3) normalizer = lastFields(name, part);
   }
   if (pieces.length === 0) throw new TokenizerError(`${name} has no pieces`);
+  if (!trainer || !normalizer) throw new TokenizerError(`${name} is cut off: it has no trainer or normalizer`);
   if (pieces.length > MAX_TOKENS) throw new TokenizerError(`${name} has ${pieces.length} pieces`);
   const type = TYPES[trainer.get(3)?.value ?? 1];
   if (type !== "unigram" && type !== "bpe")
     throw new TokenizerError(`${name} has the model type ${type}, which is not supported`);
   if (trainer.get(24)?.value)
     throw new TokenizerError(`${name} has treat_whitespace_as_suffix, which is not supported`);
+  const [trained, normal] = [trainer, normalizer];
   const text = (field: number, otherwise: string): string => {
-    const written = trainer.get(field)?.bytes;
+    const written = trained.get(field)?.bytes;
     return written ? decode(name, written, "its trainer") : otherwise;
   };
   const special = (id: number, other: number, field: number, otherwise: string) => ({
-    id: trainer.get(id)?.value ?? other,
+    id: trained.get(id)?.value ?? other,
     text: text(field, otherwise),
   });
-  const flag = (field: number): boolean => (normalizer.get(field)?.value ?? 1) !== 0;
+  const flag = (field: number): boolean => (normal.get(field)?.value ?? 1) !== 0;
+  const unk = trainer.get(40)?.value ?? 0;
+  if (unk < 0 || unk >= pieces.length) throw new TokenizerError(`${name} has no piece for what it does not know`);
   return {
     name,
     pieces,

@@ -49,7 +49,19 @@ export function tokenizerSource(files: Files): TokenizerSource {
     const [name, bytes] = tiktoken;
     return converted("tiktoken", files, [name, ...CONFIGS], () => tiktokenJson(files, name, bytes));
   }
-  throw new TokenizerError("there is no tokenizer.json");
+  throw new TokenizerError(nothing(files));
+}
+
+/** What is wrong with files among which there is no tokenizer. */
+function nothing(files: Files): string {
+  for (const [name, bytes] of modelFiles(files)) {
+    if (Buffer.from(bytes.subarray(0, 8)).toString("latin1") === "version ")
+      return `${name} only says where the file lies (Git LFS): it was not downloaded`;
+    return `${name} is neither a SentencePiece model nor a tiktoken file`;
+  }
+  if (files.has("merges.txt")) return "there is a merges.txt, but no vocab.json";
+  if (files.has("vocab.json")) return "there is a vocab.json, but no merges.txt";
+  return "there is no tokenizer.json, nor a tokenizer of another format";
 }
 
 function converted(

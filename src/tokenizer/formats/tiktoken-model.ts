@@ -31,7 +31,7 @@ export function tiktokenJson(files: ReadonlyMap<string, Uint8Array>, name: strin
   for (const rank of ranks.values()) first = rank + 1;
   const kimi = isKimi(files);
   const pattern = kimi ? KIMI_PATTERN : patternOf(files, name);
-  const added = tokensBehind(first, kimi ? kimiEnd(files, first) : first, declared, name);
+  const added = tokensBehind(first, kimi ? kimiEnd(files, first, name) : first, declared, name);
   return rankedBytesJson({ name, ranks, firstId: 0, pattern, added });
 }
 

@@ -6,6 +6,7 @@ import {
   contextLength,
   defaultSampling,
   endOfSequenceIds,
+  isModelFile,
   readModelFiles,
 } from "../../../src/tokenizer/model-files.ts";
 import { TokenizerError } from "../../../src/tokenizer/tokenizer.ts";
@@ -25,6 +26,7 @@ describe("reading a folder", () => {
       "chat_template.jinja",
       "model.safetensors",
       "notes.json",
+      "model.gguf",
     ]) {
       writeFileSync(join(folder, name), name);
     }
@@ -49,10 +51,45 @@ describe("reading a folder", () => {
   test("takes the path of a tokenizer.json", async () => {
     expect([...(await readModelFiles(join(folder, "tokenizer.json"))).keys()]).toEqual(names);
   });
+  test("takes the path of a file of any format, and leaves those of others then", async () => {
+    const several = mkdtempSync(join(tmpdir(), "model-"));
+    const all = [
+      "tokenizer.json",
+      "tekken.json",
+      "tokenizer.model",
+      "other.model",
+      "x.tiktoken",
+      "vocab.json",
+      "merges.txt",
+    ];
+    for (const name of [...all, "config.json", "added_tokens.json"]) writeFileSync(join(several, name), name);
+    const read = async (name: string): Promise<string[]> => [...(await readModelFiles(join(several, name))).keys()];
+    expect(await read("")).toEqual([...all, "config.json", "added_tokens.json"].sort());
+    expect(await read("tekken.json")).toEqual(["added_tokens.json", "config.json", "tekken.json"]);
+    expect(await read("other.model")).toEqual(["added_tokens.json", "config.json", "other.model"]);
+    expect(await read("x.tiktoken")).toEqual(["added_tokens.json", "config.json", "x.tiktoken"]);
+    for (const name of ["vocab.json", "merges.txt"])
+      expect(await read(name)).toEqual(["added_tokens.json", "config.json", "merges.txt", "vocab.json"]);
+    rmSync(several, { recursive: true });
+  });
+  test("knows the files of a repository by their names", () => {
+    const yes = ["tokenizer.json", "spiece.model", "qwen.tiktoken", "tekken.json", "merges.txt", "chat_template.jinja"];
+    for (const name of [...yes, "additional_chat_templates/rag.jinja"])
+      expect([name, isModelFile(name)]).toEqual([name, true]);
+    const no = [
+      "model.safetensors",
+      "1_Pooling/config.json",
+      "original/tokenizer.model",
+      "x/y.jinja",
+      "tokenizer.json.bak",
+    ];
+    for (const name of no) expect([name, isModelFile(name)]).toEqual([name, false]);
+  });
   test("says what is wrong with a path", async () => {
     for (const [path, message] of [
       [join(folder, "nowhere"), "can't be read"],
       [join(folder, "empty"), "there is no tokenizer in"],
+      [join(folder, "model.gguf"), "is a GGUF file"],
       [join(folder, "config.json"), "neither a folder nor a tokenizer's file"],
     ] as const) {
       const error = await readModelFiles(path).catch((e: unknown) => e);
@@ -79,6 +116,14 @@ describe("a model's configuration", async () => {
     expect(eos({ "tokenizer_config.json": { eos_token: { content: "<|end|>", lstrip: false } } })).toEqual([end]);
     expect(eos({ "tokenizer_config.json": { eos_token: "<|unknown|>" } })).toEqual([]);
     expect(eos({ "config.json": { eos_token_id: ["x", -1, 1.5, 4] } })).toEqual([4]);
+  });
+  test("a tokenizer that stands alone ends with its </s>", async () => {
+    const mistral = files({ "tokenizer.model": {} });
+    const alone = await smallTokenizer("prepend");
+    expect(endOfSequenceIds(mistral, alone)).toEqual([alone.tokenId("</s>") as number]);
+    expect(endOfSequenceIds(files({ "tokenizer.json": {} }), alone)).toEqual([]);
+    expect(endOfSequenceIds(files({ "tokenizer.model": {}, "config.json": { eos_token_id: 9 } }), alone)).toEqual([9]);
+    expect(endOfSequenceIds(mistral, tokenizer)).toEqual([]);
   });
   test("the context length is the text model's", () => {
     expect(contextLength(files({ "config.json": { max_position_embeddings: 4096 } }))).toBe(4096);

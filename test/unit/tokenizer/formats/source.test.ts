@@ -1,0 +1,61 @@
+import { describe, expect, test } from "bun:test";
+import { tokenizerSource } from "../../../../src/tokenizer/formats/source.ts";
+import { files, model, refusal } from "./models.ts";
+
+const everything = {
+  "tokenizer.json": "{}",
+  "tekken.json": "{}",
+  "tokenizer.model": model("bpe_llama.model"),
+  "vocab.json": "{}",
+  "merges.txt": "",
+  "x.tiktoken": model("ranks.tiktoken"),
+  "tokenizer_config.json": "{}",
+};
+
+describe("the tokenizer among files", () => {
+  test("is the first of the known formats", () => {
+    const left: Record<string, unknown> = { ...everything };
+    for (const [format, name] of [
+      ["tokenizer.json", "tokenizer.json"],
+      ["tekken", "tekken.json"],
+      ["sentencepiece", "tokenizer.model"],
+      ["vocab+merges", "vocab.json"],
+      ["tiktoken", "x.tiktoken"],
+    ] as const) {
+      const source = tokenizerSource(files(left));
+      expect(source.format).toBe(format);
+      expect(source.files.map(([file]) => file)).toContain(name);
+      delete left[name];
+    }
+    expect(refusal(left)).toBe("there is a merges.txt, but no vocab.json");
+  });
+  test("is told by the content of .model files, not by their names", () => {
+    const of = (name: string, bytes: Uint8Array) => tokenizerSource(files({ [name]: bytes }));
+    expect(of("tokenizer.model", model("ranks.tiktoken")).format).toBe("tiktoken");
+    expect(of("tiktoken.model", model("ranks.tiktoken")).format).toBe("tiktoken");
+    expect(of("spiece.model", model("bpe_llama.model")).format).toBe("sentencepiece");
+  });
+  test("is the file of the usual name where there are several", () => {
+    const several = files({ "a.model": model("bpe_user.model"), "spiece.model": model("bpe_llama.model") });
+    expect(tokenizerSource(several).files.map(([file]) => file)).toContain("spiece.model");
+  });
+  test("has the files that decide ids for its key, and no others", () => {
+    const config = { "tokenizer_config.json": "{}", "config.json": "{}", "chat_template.jinja": "x" };
+    const source = tokenizerSource(files({ "tokenizer.model": model("bpe_llama.model"), ...config }));
+    expect(source.files.slice(1).map(([file]) => file)).toEqual([
+      "tokenizer.model",
+      "tokenizer_config.json",
+      "config.json",
+    ]);
+  });
+  test("is missed with a message that says what is there", () => {
+    expect(refusal({})).toBe("there is no tokenizer.json, nor a tokenizer of another format");
+    expect(refusal({ "vocab.json": {} })).toBe("there is a vocab.json, but no merges.txt");
+    expect(refusal({ "tokenizer.model": "hello" })).toBe(
+      "tokenizer.model is neither a SentencePiece model nor a tiktoken file",
+    );
+    expect(refusal({ "tokenizer.model": "version https://git-lfs.github.com/spec/v1\noid sha256:00" })).toContain(
+      "Git LFS",
+    );
+  });
+});
