@@ -15,7 +15,8 @@ const INERT = `7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ADD 1AE0-1AEB 
 16D67-16D6A 16FF0-16FF1 1CCD6-1CCF9 1E030-1E06D 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF 1E5EE-1E5EF 1E6E3 1E6E6
 1E6EE-1E6EF 1E6F5 1F16C 1FBF0-1FBF9`;
 const escaped = INERT.split(/\s+/).map((range) => range.replace(/[0-9A-F]+/g, (hex) => `\\u{${hex}}`));
-const inertAll = new RegExp(`[${escaped.join("")}]`, "gu");
+const inert = new RegExp(`[${escaped.join("")}]`, "u");
+const inertAll = new RegExp(inert, "gu");
 
 /** The engine takes quadratic time for a run of marks that are out of order. */
 const LONG_RUN = 64;
@@ -26,8 +27,7 @@ const beyondAscii = /[^\0-\x7f]/;
 /** The normal form of a text, in linear time. */
 export function normalForm(form: Form, text: string): string {
   if (!beyondAscii.test(text)) return text;
-  inertAll.lastIndex = 0;
-  if (!inertAll.test(text)) return part(form, text);
+  if (!inert.test(text)) return part(form, text);
   let out = "";
   let from = 0;
   for (const match of text.matchAll(inertAll)) {

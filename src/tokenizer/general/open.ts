@@ -11,12 +11,13 @@ import { type Model, remembering } from "./models/model.ts";
 import { unigram } from "./models/unigram.ts";
 import { wordLevel, wordPiece } from "./models/words.ts";
 import { normalizer } from "./normalizers.ts";
-import { type PreTokenizer, preTokenizer } from "./pre-tokenizers.ts";
+import { asksForStart, type PreTokenizer, preTokenizer } from "./pre-tokenizers.ts";
 import type { Emit } from "./stages.ts";
 import { openTrie, type Trie } from "./trie.ts";
 
-/** UTF-16 units of a text that are encoded in about 10 ms. */
+/** UTF-16 units of a text that are encoded within 10 ms, whatever they are: long words cost BPE most. */
 const SOON = 16384;
+const SOON_BPE = 6144;
 /** Texts of tokens kept per thread, replaced in place. */
 const TEXTS = 1 << 13;
 const NOTHING = new Uint8Array(0);
@@ -50,13 +51,14 @@ export function openGeneral(memory: SharedArrayBuffer): Tokenizer {
   };
   const addedIds = new Map(added.ids);
   const decoder = decoderOf(value.decoder);
+  const soon = value.model.type === "BPE" ? SOON_BPE : SOON;
   return {
     kind: "general",
     vocabSize,
     longestToken: Number.POSITIVE_INFINITY, // normalizers may drop text, and one unknown token stands for any word
     postProcessor,
     encode,
-    encodeSoon: (text, options) => (text.length > SOON ? undefined : encode(text, options)),
+    encodeSoon: (text, options) => (text.length > soon ? undefined : encode(text, options)),
     buffer: undefined,
     decoder: ({ skipSpecialTokens }) =>
       streamOf(decoder, (id) => (skipSpecialTokens && isSpecial(id) ? undefined : textOf(id))),
@@ -87,6 +89,7 @@ function encoder(block: Block, value: GeneralValue, words: Trie): Encoder {
   );
   const normalize = normalizer(value.normalizer, maps);
   const preTokenize: PreTokenizer = preTokenizer(value.preTokenizer);
+  const asks = asksForStart(value.preTokenizer);
   const model = remembering(modelOf(value.model, block, words), idList);
   const { tokens, specials } = value.added;
   const special = new Set(specials);
@@ -98,7 +101,7 @@ function encoder(block: Block, value: GeneralValue, words: Trie): Encoder {
   return (text, specialAsText, out) => {
     const plain = (section: string, atStart: number): void => {
       if (section === "") return;
-      const pieces = preTokenize({ texts: [section], atStart: [atStart] });
+      const pieces = preTokenize({ texts: [section], atStart: asks ? [atStart] : undefined });
       for (const piece of pieces.texts) model(piece, out);
     };
     const visit = (token: AddedToken | undefined, otherwise: () => void): void => {

@@ -9,11 +9,14 @@ import { BEHAVIORS, type Behavior, cut } from "./splits.ts";
 /** Pieces of a section, none of them empty. */
 export interface Pieces {
   readonly texts: readonly string[];
-  /** As `atStart` of a section, for each piece. */
-  readonly atStart: readonly number[];
+  /** As `atStart` of a section, for each piece; undefined if nobody asks for it. */
+  readonly atStart: readonly number[] | undefined;
 }
 
 export type PreTokenizer = (pieces: Pieces) => Pieces;
+
+/** Does the pre-tokenizer of this JSON value ask what is at the start of the text? */
+export const asksForStart = (json: unknown): boolean => JSON.stringify(json ?? null).includes('"first"');
 
 /** Throws `TokenizerError` for one that is not supported. */
 export function preTokenizer(json: unknown): PreTokenizer {
@@ -26,24 +29,40 @@ const cutting =
   ({ texts, atStart }) => {
     const out: string[] = [];
     const outAtStart: number[] = [];
-    for (const [k, text] of texts.entries()) {
+    for (let k = 0; k < texts.length; k++) {
+      const text = texts[k]!;
       const kept = places(text);
       for (let i = 0; i < kept.length; i += 2) {
-        const [from, to] = [kept[i]!, kept[i + 1]!];
+        const from = kept[i]!;
+        const to = kept[i + 1]!;
         if (from === to) continue;
         out.push(text.slice(from, to));
-        outAtStart.push(Math.max(0, Math.min(atStart[k]!, to) - from));
+        if (atStart) outAtStart.push(Math.max(0, Math.min(atStart[k]!, to) - from));
       }
     }
-    return { texts: out, atStart: outAtStart };
+    return { texts: out, atStart: atStart && outAtStart };
   };
 
-/** One that changes each piece. `change` gets also whether the piece is from the start of the text. */
+/** A pre-tokenizer whose pieces are the matches of a JS expression. */
+function matching(source: string): PreTokenizer {
+  const compiled = new RegExp(source, "gu");
+  const slow = cutting((text) => findMatches(compiled, text));
+  return (pieces) => {
+    if (pieces.atStart) return slow(pieces);
+    const { texts } = pieces;
+    if (texts.length === 1) return { texts: texts[0]!.match(compiled) ?? [], atStart: undefined };
+    const out: string[] = [];
+    for (const text of texts) for (const piece of text.match(compiled) ?? []) out.push(piece);
+    return { texts: out, atStart: undefined };
+  };
+}
+
+/** One that changes each piece. */
 const changing =
-  (change: (text: string, atStart: boolean) => string): PreTokenizer =>
+  (change: (text: string) => string): PreTokenizer =>
   ({ texts, atStart }) => ({
-    texts: texts.map((text, i) => change(text, atStart[i]! > 0)),
-    atStart: atStart.map((n, i) => (n > 0 ? change(texts[i]!.slice(0, n), true).length : 0)),
+    texts: texts.map((text) => change(text)),
+    atStart: atStart?.map((n, i) => (n > 0 ? change(texts[i]!.slice(0, n)).length : 0)),
   });
 
 const inOrder =
@@ -51,31 +70,23 @@ const inOrder =
   (pieces) =>
     list.reduce((all, next) => next(all), pieces);
 
-const where = (bit: number): string => classSource(rangesWhere((s) => (s & bit) !== 0));
-
-/** Cuts at the matches of a JS expression. */
-function cuttingAt(source: string, behavior: Behavior, invert = false): PreTokenizer {
-  const compiled = new RegExp(source, "gu");
-  return cutting((text) => cut(text.length, findMatches(compiled, text), behavior, invert));
-}
+/** What stands in the brackets of a class of the characters that have one of these bits. */
+const having = (bits: number): string => classSource(rangesWhere((s) => (s & bits) !== 0)).slice(1, -1);
 
 function make(part: Part): PreTokenizer {
   switch (typeOf(part)) {
     case "Sequence":
       return inOrder(parts(part, "pretokenizers").map(make));
     case "BertPreTokenizer":
-      return inOrder([cuttingAt(where(Is.white), "Removed"), cuttingAt(where(Is.punctuation), "Isolated")]);
-    case "Whitespace": {
-      const [word, space] = [where(Is.regexWord), where(Is.regexSpace)];
-      const other = `[^${word.slice(1, -1)}${space.slice(1, -1)}]`;
-      return cuttingAt(`${word}+|${other}+`, "Removed", true);
-    }
+      return matching(`[^${having(Is.white | Is.punctuation)}]+|(?![${having(Is.white)}])[${having(Is.punctuation)}]`);
+    case "Whitespace":
+      return matching(`[${having(Is.regexWord)}]+|[^${having(Is.regexWord | Is.regexSpace)}]+`);
     case "WhitespaceSplit":
-      return cuttingAt(where(Is.white), "Removed");
+      return matching(`[^${having(Is.white)}]+`);
     case "Punctuation":
-      return cuttingAt(where(Is.punctuation), behaviorOf(part, "Isolated"));
+      return atCharacters(having(Is.punctuation), behaviorOf(part, "Isolated"));
     case "Digits":
-      return cuttingAt(where(Is.numeric), flag(part, "individual_digits") ? "Isolated" : "Contiguous");
+      return atCharacters(having(Is.numeric), flag(part, "individual_digits") ? "Isolated" : "Contiguous");
     case "CharDelimiterSplit":
       return atLiteral(character(part, "delimiter"), "Removed", false);
     case "Split":
@@ -98,6 +109,15 @@ function behaviorOf(part: Part, otherwise?: Behavior): Behavior {
   const found = BEHAVIORS.find((b) => b === value);
   if (!found) throw unsupported(part);
   return found;
+}
+
+/** Cuts at each character of a class. */
+function atCharacters(inBrackets: string, behavior: Behavior): PreTokenizer {
+  if (behavior === "Isolated") return matching(`[^${inBrackets}]+|[${inBrackets}]`);
+  if (behavior === "Contiguous") return matching(`[^${inBrackets}]+|[${inBrackets}]+`);
+  if (behavior === "Removed") return matching(`[^${inBrackets}]+`);
+  const compiled = new RegExp(`[${inBrackets}]`, "gu");
+  return cutting((text) => cut(text.length, findMatches(compiled, text), behavior, false));
 }
 
 function atLiteral(wanted: string, behavior: Behavior, invert: boolean): PreTokenizer {
@@ -124,10 +144,7 @@ const WORDS = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+
 function byteLevel(addPrefixSpace: boolean, useRegex: boolean): PreTokenizer {
   const steps: PreTokenizer[] = [];
   if (addPrefixSpace) steps.push(prefixing(" ", () => true));
-  if (useRegex) {
-    const compiled = compilePattern(WORDS);
-    steps.push(cutting((text) => cut(text.length, findMatches(compiled, text), "Isolated", false)));
-  }
+  if (useRegex) steps.push(matching(compilePattern(WORDS).source)); // every character is in some match
   return inOrder([...steps, changing(toByteLetters)]);
 }
 
@@ -135,20 +152,17 @@ function byteLevel(addPrefixSpace: boolean, useRegex: boolean): PreTokenizer {
 const prefixing =
   (prefix: string, wanted: (atStart: boolean) => boolean): PreTokenizer =>
   ({ texts, atStart }) => {
-    const adds = texts.map((text, i) => !text.startsWith(prefix) && wanted(atStart[i]! > 0));
+    const adds = texts.map((text, i) => !text.startsWith(prefix) && wanted((atStart?.[i] ?? 0) > 0));
     return {
       texts: texts.map((text, i) => (adds[i] ? prefix + text : text)),
-      atStart: atStart.map((n, i) => (adds[i] && n > 0 ? n + prefix.length : n)),
+      atStart: atStart?.map((n, i) => (adds[i] && n > 0 ? n + prefix.length : n)),
     };
   };
 
 function metaspace(part: Part): PreTokenizer {
   const sign = character(part, "replacement");
-  let scheme = part.json["prepend_scheme"] ?? "always";
-  if (part.json["add_prefix_space"] === false) {
-    if (scheme !== "never" && part.json["prepend_scheme"] !== undefined) throw unsupported(part);
-    scheme = "never";
-  }
+  const scheme = part.json["prepend_scheme"] ?? "always";
+  if (part.json["add_prefix_space"] === false && scheme !== "never") throw unsupported(part);
   const steps: PreTokenizer[] = [changing((text) => text.replaceAll(" ", () => sign))];
   if (scheme === "always") steps.push(prefixing(sign, () => true));
   else if (scheme === "first") steps.push(prefixing(sign, (atStart) => atStart));
