@@ -99,6 +99,15 @@ export class TokenizerExistsError extends GatewayError {
   readonly code = "tokenizer_exists";
 }
 
+/** No tokenizer of this id or name. */
+export class TokenizerNotFoundError extends GatewayError {
+  readonly status = 404;
+  readonly code = "tokenizer_not_found";
+  constructor(name: string) {
+    super(`The tokenizer '${name.slice(0, 200)}' does not exist`);
+  }
+}
+
 /** The gateway is shutting down. */
 export class ShuttingDownError extends GatewayError {
   readonly status = 503;

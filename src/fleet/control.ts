@@ -56,9 +56,9 @@ export function startFleetControl(
       models: catalog.entries(),
       tokenizers: tokenizers.entries(),
     });
-  const tellSoon = () => {
+  const told = () =>
     tell().catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
-  };
+  const tellSoon = () => void told();
   const tokenizers = new TokenizerRegistry(catalog, log, (name) => catalog.has(name), tellSoon);
 
   const engineOptions = { transport: config.engineTransport, keepaliveMs: config.engineKeepaliveSecs * 1000 };
@@ -161,8 +161,17 @@ export function startFleetControl(
   }
   return {
     ready,
-    addTokenizer: async (wanted) => tokenizers.add(wanted),
-    removeTokenizer: async (id) => tokenizers.remove(id),
+    // Answered when all threads know: the client's next request may come to any of them.
+    async addTokenizer(wanted) {
+      const entry = tokenizers.add(wanted);
+      await told();
+      return entry;
+    },
+    async removeTokenizer(id) {
+      const removed = tokenizers.remove(id);
+      await told();
+      return removed;
+    },
     close() {
       closing.abort();
       for (const engine of engines) engine.close();

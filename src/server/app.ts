@@ -12,6 +12,7 @@ import { failureResponse } from "./failure.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
+import { tokenRoutes } from "./token-routes.ts";
 
 /** The whole HTTP surface of one serving thread. */
 export function createApp(context: ServerContext) {
@@ -21,8 +22,11 @@ export function createApp(context: ServerContext) {
   /** Requests whose body is being read have begun, too: a shutdown waits for them. */
   const begun = new WeakMap<Request, RequestScope>();
 
-  function begin(request: Request): RequestScope {
-    const id = clientRequestId(request.headers, config.requestIdHeaders) ?? `chatcmpl-${randomId()}`;
+  /** The scope of a request: of a new one, unless it has begun. Its id begins with `kind`. */
+  function begin(request: Request, kind: string): RequestScope {
+    const open = begun.get(request);
+    if (open !== undefined) return open;
+    const id = clientRequestId(request.headers, config.requestIdHeaders) ?? `${kind}-${randomId()}`;
     const scope = scopes.begin(id, request.signal);
     begun.set(request, scope);
     return scope;
@@ -52,11 +56,11 @@ export function createApp(context: ServerContext) {
       "/v1/chat/completions",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent; an upload that stalls is not waited for
-        return handleChat(body, context, begun.get(request) ?? begin(request));
+        return handleChat(body, context, begin(request, "chatcmpl"));
       },
       {
         parse: ({ request }) => {
-          begin(request);
+          begin(request, "chatcmpl");
           return readJson(request, config.maxPayloadSize);
         },
         body: chatRequest,
@@ -79,6 +83,7 @@ export function createApp(context: ServerContext) {
         },
       },
     )
+    .use(tokenRoutes(context, (request) => begin(request, "req")))
     .get("/v1/models", () => modelList(fleet.list()), { detail: { tags: ["OpenAI"], summary: "List models" } })
     .get(
       "/v1/models/*",
@@ -102,12 +107,15 @@ export function createApp(context: ServerContext) {
   return app;
 }
 
+/** How the paths begin that need a key. */
+const LOCKED = /^\/(?:v1|tokenize|detokenize)/;
+
 /**
  * Whether a request asks for more than probes and pages. Judged by the path that the router goes by, which Elysia's types hide:
  * any other reading of the URL could let a request past the check of its key.
  */
 function needsKey(event: object): boolean {
-  return !("path" in event && typeof event.path === "string" && !event.path.startsWith("/v1"));
+  return !("path" in event && typeof event.path === "string" && !LOCKED.test(event.path));
 }
 
 function decode(text: string): string {

@@ -1,6 +1,6 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Conversation, Message, Role } from "../../generation/conversation.ts";
-import type { ChatMessage, ChatRequest, ContentPart } from "./schema.ts";
+import type { ChatMessage, ChatRequest, ContentPart, ConversationRequest } from "./schema.ts";
 
 const ROLES: Readonly<Record<string, Role>> = {
   system: "system",
@@ -66,8 +66,21 @@ function reasoningVariables(effort: ChatRequest["reasoning_effort"]): Record<str
   return { reasoning_effort: effort, ...(off && { enable_thinking: false, thinking: false }) };
 }
 
-/** The conversation of a chat request. */
-export function chatConversation(body: ChatRequest): Conversation {
+/** Has the client given a field a meaning? */
+export const asked = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
+
+/** Refuses what would change the prompt but is not supported. */
+export function refuseUnsupportedPrompt(body: Omit<ConversationRequest, "messages">): void {
+  if (asked(body.tools) && body.tool_choice !== "none")
+    throw new UnsupportedError("tools are not supported", { param: "tools" });
+  if (asked(body.functions)) throw new UnsupportedError("functions are not supported", { param: "functions" });
+  if (asked(body.chat_template))
+    throw new UnsupportedError("chat_template may not be set by a request", { param: "chat_template" });
+}
+
+/** The conversation of a request with messages. */
+export function chatConversation(body: ConversationRequest): Conversation {
   const messages = body.messages.map(toMessage);
   const continueFinalMessage = body.continue_final_message === true;
   if (continueFinalMessage) {

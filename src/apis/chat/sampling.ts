@@ -1,6 +1,7 @@
 import type { SamplingParams } from "../../engines/engine.ts";
 import { ContextLengthError, InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import { chatConstraint } from "./constraint.ts";
+import { asked, refuseUnsupportedPrompt } from "./messages.ts";
 import type { ChatRequest } from "./schema.ts";
 
 /** What of the model a request's sampling depends on. */
@@ -35,9 +36,6 @@ const UNSUPPORTED = [
   "add_special_tokens",
 ] as const;
 
-const asked = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
-
 function refuseUnsupported(body: ChatRequest): void {
   const fields = body as Record<string, unknown>;
   for (const name of UNSUPPORTED) {
@@ -49,10 +47,8 @@ function refuseUnsupported(body: ChatRequest): void {
       throw new UnsupportedError(`${name} is not supported`, { param: name });
     }
   }
+  refuseUnsupportedPrompt(body);
   const toolChoice = body.tool_choice;
-  if (asked(body.tools) && toolChoice !== "none")
-    throw new UnsupportedError("tools are not supported", { param: "tools" });
-  if (asked(body.functions)) throw new UnsupportedError("functions are not supported", { param: "functions" });
   if (asked(toolChoice) && toolChoice !== "none" && toolChoice !== "auto") {
     throw new InvalidRequestError("tool_choice needs tools", { param: "tool_choice" });
   }
@@ -62,8 +58,6 @@ function refuseUnsupported(body: ChatRequest): void {
   if (body.modalities?.some((m) => m !== "text"))
     throw new UnsupportedError("Only text can be generated", { param: "modalities" });
   if (asked(body.audio)) throw new UnsupportedError("audio is not supported", { param: "audio" });
-  if (asked(body.chat_template))
-    throw new UnsupportedError("chat_template may not be set by a request", { param: "chat_template" });
   if (body.echo === true) throw new UnsupportedError("echo is not supported", { param: "echo" });
 }
 

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 
 /** Absent and null mean the same. */
-const maybe = <S extends TSchema>(schema: S) => t.Optional(t.Union([schema, t.Null()]));
+export const maybe = <S extends TSchema>(schema: S) => t.Optional(t.Union([schema, t.Null()]));
 const anything = t.Unknown();
 const object = t.Record(t.String(), t.Unknown());
 /** Whole numbers; no engine's wire takes more than 32 bits, and a larger one would arrive as another. */
@@ -21,6 +21,20 @@ const message = t.Object({
   function_call: maybe(anything),
 });
 
+/** What of a request its prompt comes from, besides the messages. */
+export const promptFields = {
+  tools: maybe(t.Array(anything)),
+  tool_choice: maybe(anything),
+  functions: maybe(t.Array(anything)),
+  reasoning_effort: maybe(t.Union([t.String(), t.Number()])),
+  chat_template: maybe(t.String()),
+  chat_template_kwargs: maybe(object),
+  add_generation_prompt: maybe(t.Boolean()),
+  continue_final_message: maybe(t.Boolean()),
+  documents: maybe(t.Array(anything)),
+} as const;
+export const messageList = t.Array(message, { minItems: 1 });
+
 /**
  * Request of `POST /v1/chat/completions`: OpenAI's fields and the engines' extensions. Fields that are not listed are accepted
  * and ignored.
@@ -28,7 +42,8 @@ const message = t.Object({
 export const chatRequest = t.Object(
   {
     model: t.String({ minLength: 1 }),
-    messages: t.Array(message, { minItems: 1 }),
+    messages: messageList,
+    ...promptFields,
     stream: maybe(t.Boolean()),
     stream_options: maybe(
       t.Object({
@@ -51,12 +66,8 @@ export const chatRequest = t.Object(
     logprobs: maybe(t.Boolean()),
     top_logprobs: maybe(int({ minimum: 0, maximum: 20 })),
     response_format: maybe(t.Object({ type: t.String() }, { additionalProperties: true })),
-    reasoning_effort: maybe(t.Union([t.String(), t.Number()])),
 
-    tools: maybe(t.Array(anything)),
-    tool_choice: maybe(anything),
     parallel_tool_calls: maybe(t.Boolean()),
-    functions: maybe(t.Array(anything)),
     function_call: maybe(anything),
     modalities: maybe(t.Array(t.String())),
     audio: maybe(anything),
@@ -84,11 +95,6 @@ export const chatRequest = t.Object(
     guided_choice: maybe(t.Array(t.String(), { minItems: 1 })),
     guided_grammar: maybe(t.String({ minLength: 1 })),
 
-    chat_template: maybe(t.String()),
-    chat_template_kwargs: maybe(object),
-    add_generation_prompt: maybe(t.Boolean()),
-    continue_final_message: maybe(t.Boolean()),
-    documents: maybe(t.Array(anything)),
     echo: maybe(t.Boolean()),
 
     rid: maybe(t.String({ maxLength: 128 })),
@@ -101,6 +107,8 @@ export const chatRequest = t.Object(
 );
 
 export type ChatRequest = Static<typeof chatRequest>;
+/** The fields that a prompt comes from. */
+export type ConversationRequest = Pick<ChatRequest, "messages" | keyof typeof promptFields>;
 export type ContentPart = Static<typeof contentPart>;
 export type ChatMessage = Static<typeof message>;
 

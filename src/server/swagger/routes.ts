@@ -60,6 +60,32 @@ export function swaggerRoutes() {
                 responses: { 200: { description: "The model" }, 404: { description: "No such model" } },
               },
             },
+            "/v1/tokenizers/{tokenizer}": {
+              get: {
+                tags: ["Tokens"],
+                summary: "One tokenizer, by its id or name, which may hold slashes",
+                parameters: [{ name: "tokenizer", in: "path", required: true, schema: { type: "string" } }],
+                responses: { 200: { description: "The tokenizer" }, 404: { description: "No such tokenizer" } },
+              },
+              delete: {
+                tags: ["Tokens"],
+                summary: "Remove a tokenizer that was added",
+                parameters: [{ name: "tokenizer", in: "path", required: true, schema: { type: "string" } }],
+                responses: {
+                  200: { description: "It is removed" },
+                  400: { description: "It is a model's own" },
+                  404: { description: "No such tokenizer" },
+                },
+              },
+            },
+            "/v1/tokenizers/{tokenizer}/status": {
+              get: {
+                tags: ["Tokens"],
+                summary: "Whether a tokenizer is loaded: pending, completed or failed",
+                parameters: [{ name: "tokenizer", in: "path", required: true, schema: { type: "string" } }],
+                responses: { 200: { description: "The status" }, 404: { description: "No such tokenizer" } },
+              },
+            },
           },
           components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
           security: [{ key: [] }],

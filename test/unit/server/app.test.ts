@@ -278,12 +278,19 @@ describe("the API's page", () => {
     expect(text).not.toMatch(/unpkg|jsdelivr|<html/);
     const document = JSON.parse(text) as { paths: Record<string, object> };
     expect(Object.keys(document.paths).sort()).toEqual([
+      "/detokenize",
       "/health",
       "/liveness",
       "/readiness",
+      "/tokenize",
       "/v1/chat/completions",
+      "/v1/detokenize",
       "/v1/models",
       "/v1/models/{model}",
+      "/v1/tokenize",
+      "/v1/tokenizers",
+      "/v1/tokenizers/{tokenizer}",
+      "/v1/tokenizers/{tokenizer}/status",
     ]);
   });
 });

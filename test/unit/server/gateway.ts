@@ -1,7 +1,8 @@
 /** One serving thread's app on a real port, over a fleet whose engines are scripted. */
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../../../src/config/serve-options.ts";
-import type { ModelEntry } from "../../../src/fleet/snapshot.ts";
+import type { Control } from "../../../src/fleet/control-link.ts";
+import type { FleetSnapshot, ModelEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
 import { createApp } from "../../../src/server/app.ts";
 import { RequestScopes } from "../../../src/server/request-scope.ts";
@@ -36,6 +37,9 @@ export interface Gateway {
   readonly board: FleetBoard;
   readonly slot: number;
   readonly logged: string[];
+  /** The fleet that it began with. */
+  readonly snapshot: FleetSnapshot;
+  readonly fleet: FleetView;
   draining: boolean;
   post(body: unknown, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
@@ -46,6 +50,7 @@ export function startGateway(
   engine = new ScriptedEngine(),
   models = [modelEntry()],
   idleTimeout = 10,
+  control: Control = testControl,
 ): Gateway {
   const { values } = resolveOptions(serveOptions, { args, env: {} });
   const config: ServeConfig = values;
@@ -53,16 +58,17 @@ export function startGateway(
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
   const fleet = new FleetView(board, 0, () => engine);
-  fleet.apply({
+  const snapshot: FleetSnapshot = {
     expected: 1,
     workers: [{ id: "w", slot, url: "grpc://engine.internal:50051", dialect: "scripted", model: MODEL }],
     models,
     tokenizers: [],
-  });
+  };
+  fleet.apply(snapshot);
   const scopes = new RequestScopes(config.requestTimeoutSecs);
   const logged: string[] = [];
   const log = createLogger({ level: "debug", json: true, write: (line) => logged.push(line) });
-  const app = createApp({ config, fleet, control: testControl, scopes, log, draining: () => gateway.draining });
+  const app = createApp({ config, fleet, control, scopes, log, draining: () => gateway.draining });
   app.compile();
   const server = Bun.serve({
     port: 0,
@@ -82,6 +88,8 @@ export function startGateway(
     board,
     slot,
     logged,
+    snapshot,
+    fleet,
     draining: false,
     post: (body, headers = {}) =>
       fetch(`${url}/v1/chat/completions`, {

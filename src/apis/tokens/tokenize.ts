@@ -1,0 +1,129 @@
+import { setImmediate } from "node:timers/promises";
+import { InvalidRequestError } from "../../errors.ts";
+import type { NamedTokenizer } from "../../fleet/view.ts";
+import { renderPrompt } from "../../generation/prompt.ts";
+import type { ServerContext } from "../../server/context.ts";
+import type { RequestScope } from "../../server/request-scope.ts";
+import { type EncodeOptions, type Tokenizer, TokenizerError } from "../../tokenizer/tokenizer.ts";
+import { chatConversation, refuseUnsupportedPrompt } from "../chat/messages.ts";
+import { JsonBody } from "./json-body.ts";
+import { requestedTokenizer } from "./lookup.ts";
+import type { TokenizeRequest } from "./schema.ts";
+import { takingTurns } from "./turns.ts";
+
+/** UTF-16 units and ids between two offers to give way. */
+const SLICE = 1 << 18;
+const STRINGS = 1 << 10;
+
+/** Answers a tokenize request. `addByDefault`: BOS and the like are put around a prompt unless the request says otherwise. */
+export async function handleTokenize(
+  body: TokenizeRequest,
+  addByDefault: boolean,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<Response> {
+  try {
+    const named = requestedTokenizer(body.model, context);
+    const texts = requestTexts(body, named);
+    const addSpecialTokens = body.add_special_tokens ?? (addByDefault && !body.messages);
+    const turn = takingTurns(scope.signal);
+    const out = new JsonBody(turn);
+    const strings = body.return_token_strs === true ? new JsonBody(turn) : undefined;
+    const counts: number[] = [];
+    const charCounts: number[] = [];
+    const list = typeof texts === "string" ? [texts] : texts;
+    const [open, close] = typeof texts === "string" ? ["", ""] : ["[", "]"];
+    out.raw(`{"tokens":${open}`);
+    strings?.raw(open);
+    for (const [i, text] of list.entries()) {
+      if (typeof text !== "string")
+        throw new InvalidRequestError(`Invalid 'prompt[${i}]': expected a string`, { param: `prompt[${i}]` });
+      if (i > 0) out.raw(",");
+      if (i > 0) strings?.raw(",");
+      const ids = await encoded(text, { addSpecialTokens }, named, context, scope);
+      await out.ids(ids);
+      if (strings !== undefined) await writeStrings(ids, named.tokenizer, strings, turn);
+      counts.push(ids.length);
+      charCounts.push(await characters(text, turn));
+      const due = turn();
+      if (due !== undefined) await due;
+    }
+    strings?.raw(close);
+    const numbers = (all: number[]) => JSON.stringify(typeof texts === "string" ? all[0] : all);
+    const contextLength = context.fleet.list().find(({ id }) => id === named.id)?.contextLength || null;
+    out.raw(
+      `${close},"count":${numbers(counts)},"char_count":${numbers(charCounts)},"max_model_len":${contextLength},"token_strs":`,
+    );
+    if (strings === undefined) out.raw("null");
+    else out.append(strings);
+    out.raw("}");
+    return out.response({ "x-request-id": scope.id });
+  } finally {
+    scope.finish();
+  }
+}
+
+/** The prompt, or what the messages are rendered to. */
+function requestTexts(body: TokenizeRequest, named: NamedTokenizer): string | readonly unknown[] {
+  const { messages } = body;
+  const prompt: unknown = body.prompt ?? undefined;
+  if (messages) {
+    if (prompt !== undefined)
+      throw new InvalidRequestError("prompt and messages exclude each other", { param: "messages" });
+    refuseUnsupportedPrompt(body);
+    if (named.template === undefined)
+      throw new InvalidRequestError(`The tokenizer '${named.name}' has no chat template`, { param: "model" });
+    return renderPrompt(chatConversation({ ...body, messages }), named.template());
+  }
+  if (prompt === undefined) throw new InvalidRequestError("Missing required parameter: 'prompt'", { param: "prompt" });
+  if (typeof prompt !== "string" && !Array.isArray(prompt))
+    throw new InvalidRequestError("Invalid 'prompt': expected a string or a list of strings", { param: "prompt" });
+  return prompt;
+}
+
+async function encoded(
+  text: string,
+  options: EncodeOptions,
+  { handle, tokenizer }: NamedTokenizer,
+  { control }: ServerContext,
+  { signal }: RequestScope,
+): Promise<Uint32Array> {
+  try {
+    const ids = tokenizer.encodeSoon(text, options);
+    if (ids !== undefined) return ids;
+    await setImmediate();
+    return await control.encode(handle, text, options, signal);
+  } catch (error) {
+    if (!(error instanceof TokenizerError)) throw error;
+    throw new InvalidRequestError(`The text cannot be tokenized: ${error.message}`, { param: "prompt", cause: error });
+  }
+}
+
+type Turn = () => Promise<void> | undefined;
+
+async function writeStrings(ids: Uint32Array, tokenizer: Tokenizer, out: JsonBody, turn: Turn): Promise<void> {
+  out.raw("[");
+  for (let i = 0; i < ids.length; i++) {
+    const text = Buffer.from(tokenizer.tokenBytes(ids[i]!)).toString("utf8");
+    out.raw((i > 0 ? "," : "") + JSON.stringify(text));
+    if (i % STRINGS > 0) continue;
+    const due = turn();
+    if (due !== undefined) await due;
+  }
+  out.raw("]");
+}
+
+/** Number of code points; a lone surrogate counts as one. */
+async function characters(text: string, turn: Turn): Promise<number> {
+  let count = text.length;
+  for (let i = 1; i < text.length; i++) {
+    if (isLowSurrogate(text.charCodeAt(i)) && isHighSurrogate(text.charCodeAt(i - 1))) count--;
+    if (i % SLICE > 0) continue;
+    const due = turn();
+    if (due !== undefined) await due;
+  }
+  return count;
+}
+
+const isHighSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xd800;
+const isLowSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xdc00;
