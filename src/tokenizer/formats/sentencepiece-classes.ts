@@ -44,13 +44,14 @@ function bpe(
   model: SentencePieceModel,
 ): Pick<
   PieceRules,
-  "type" | "pieces" | "merged" | "byteFallback" | "unkId" | "ignoreMerges" | "extra" | "rawDeclared"
+  "type" | "pieces" | "merged" | "byteFallback" | "exactScores" | "unkId" | "ignoreMerges" | "extra" | "rawDeclared"
 > {
   return {
     type: "bpe",
     pieces: model.pieces,
     merged: model.pieces.map((piece) => piece.text),
     byteFallback: true,
+    exactScores: true,
     unkId: 0,
     ignoreMerges: false,
     extra: addedPieces(model),
@@ -89,6 +90,7 @@ type Unigram = Pick<
   | "type"
   | "merged"
   | "byteFallback"
+  | "exactScores"
   | "unkToken"
   | "ignoreMerges"
   | "normalizer"
@@ -103,6 +105,7 @@ function words(model: SentencePieceModel, scheme: "always" | "never"): Unigram {
     type: "unigram",
     merged: [],
     byteFallback: false,
+    exactScores: true,
     unkToken: null,
     ignoreMerges: false,
     normalizer: model.charsmap.length > 0 ? precompiled(model) : null,

@@ -29,6 +29,7 @@ export function genericRules(model: SentencePieceModel, files: Files): PieceRule
     pieces: model.pieces.map(({ score }, id) => ({ text: texts[id]!, score })),
     merged: mergedByScore(model, texts),
     byteFallback: model.byteFallback,
+    exactScores: false,
     unkId: special.unk.id,
     unkToken: special.unk.text,
     ignoreMerges: model.type === "bpe" && userDefined.length > 0,

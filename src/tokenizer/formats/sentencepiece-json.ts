@@ -1,6 +1,7 @@
 import { TokenizerError } from "../tokenizer.ts";
 import { addedTokens, bosAndEos, templateProcessing } from "./added-tokens.ts";
 import { jsonWriter } from "./json-writer.ts";
+import { scoreText } from "./score-text.ts";
 import { readSentencePiece } from "./sentencepiece.ts";
 import { pieceRules } from "./sentencepiece-classes.ts";
 import type { PieceRules } from "./sentencepiece-rules.ts";
@@ -43,7 +44,11 @@ export function sentencePieceJson(files: Files, name: string, bytes: Uint8Array)
   writer.raw(JSON.stringify(modelHead(rules)).slice(0, -1));
   writer.raw(',"vocab":');
   if (rules.type === "unigram") {
-    writer.raw(JSON.stringify(rules.pieces.map(({ text, score }) => [text, score])));
+    const number = rules.exactScores ? scoreText : JSON.stringify;
+    writer.raw("[");
+    for (const [id, { text, score }] of rules.pieces.entries())
+      writer.raw(`${id > 0 ? "," : ""}[${JSON.stringify(text)},${number(score)}]`);
+    writer.raw("]");
   } else {
     writer.raw(JSON.stringify(Object.fromEntries(ids)));
     writer.raw(',"merges":[');

@@ -9,6 +9,8 @@ export interface PieceRules {
   /** Texts that merge and that merging makes, by rank. */
   readonly merged: readonly string[];
   readonly byteFallback: boolean;
+  /** Do scores reach the model as they stand in the file? Else they went through JSON, which changes a last bit here and there. */
+  readonly exactScores: boolean;
   /** Of a unigram model. */
   readonly unkId: number;
   /** Of a BPE model. */
