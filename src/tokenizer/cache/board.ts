@@ -26,7 +26,7 @@ export interface TokenizerCacheSettings {
   readonly l1: boolean;
   /** Most whole texts that are known at a time. */
   readonly l0Entries: number;
-  /** Bytes for texts and ids, which both levels share; slots come on top: 16 for each whole text, and a 64th of this. */
+  /** Bytes for texts and ids, which both levels share; slots come on top: 16 for each whole text, and a 128th of this. */
   readonly bytes: number;
 }
 
@@ -61,8 +61,8 @@ export interface CacheBoard {
   lives(found: Found): boolean;
   /** Stores a text and its ids; gives the record's position, -1 if it is too large. */
   append(text: Uint8Array, ids: Uint32Array): number;
-  /** Makes a text known as the beginning of a record. True if it was not known before. */
-  put(level: LevelCode, hash: bigint, text: Found, asText?: boolean): boolean;
+  /** Makes a text known that is the beginning of the record at `at`. True if it was not known before. */
+  put(level: LevelCode, hash: bigint, at: number, length: number, count: number, asText?: boolean): boolean;
   /** Texts that are known now; looks at every slot. */
   entries(level: LevelCode): number;
   /** Bytes that `entries` texts take: their slots, and for the first level that is there all of the arena that was ever used. */
@@ -98,8 +98,8 @@ const RECORD_WORDS = 4;
 
 /** Records begin at multiples of this many bytes. */
 const UNIT = 8;
-/** A text has one cut a kilobyte at most, and its ids take about as much room as its bytes. */
-const ARENA_PER_L1_SLOT = 1024;
+/** A text has one cut in 2 kB at most, and its ids take about as much room as its bytes: so half of the slots stay free. */
+const ARENA_PER_L1_SLOT = 2048;
 /** A record takes this part of the arena at most. */
 const LARGEST_PART = 4;
 
@@ -137,6 +137,8 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   /** Positions are units, counted on through many turns of the ring, so that old ones are told from new ones. */
   const positions = units === 0 ? 1 : units * Math.floor(2 ** 32 / units);
   const largest = (units * UNIT) / LARGEST_PART;
+  /** The level that the arena is counted for. */
+  const owner = groups[Level.l0] === 0 ? Level.l1 : Level.l0;
 
   const whole = new BigUint64Array(1);
   const half = new Int32Array(whole.buffer);
@@ -216,7 +218,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     return at;
   }
 
-  function put(level: LevelCode, hash: bigint, { at, length, count }: Found, asText = false): boolean {
+  function put(level: LevelCode, hash: bigint, at: number, length: number, count: number, asText = false): boolean {
     const group = groupOf(level, hash);
     const code = lengthCode(length, asText);
     const head = Atomics.load(words, HEAD);
@@ -265,8 +267,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     append,
     put,
     entries,
-    bytes: (level, entries) =>
-      entries * SLOT_BYTES + (level === Level.l0 || groups[Level.l0] === 0 ? words[FILLED]! * UNIT : 0),
+    bytes: (level, entries) => entries * SLOT_BYTES + (level === owner ? words[FILLED]! * UNIT : 0),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { EncodeOptions, PostProcessor, TextBuffer, Tokenizer } from "../tokenizer.ts";
-import { type Beginnings, findBeginnings, hashOf, putBeginnings } from "./beginnings.ts";
+import { type Beginnings, findBeginnings, hasBeginnings, hashOf, NO_BEGINNINGS, putBeginnings } from "./beginnings.ts";
 import { Count, Level, type LevelCode, openCacheBoard } from "./board.ts";
 import { textBytes } from "./text-bytes.ts";
 
@@ -27,9 +27,8 @@ export interface CachedTokenizer extends Tokenizer {
 /** Shorter texts, in UTF-16 units, are encoded as fast as they are looked up. */
 const SHORTEST = 256;
 /** Longest text, in bytes, that is written to the tokenizer's buffer, which stays as large as it ever was. */
-const LONGEST_CUT = 3 << 18;
+const LONGEST_CUT = 1 << 20;
 
-const NOTHING_KNOWN: Beginnings = { found: [], hashes: [], asked: false };
 const NO_OPTIONS: EncodeOptions = {};
 const AS_TEXT: EncodeOptions = { specialAsText: true };
 
@@ -68,9 +67,15 @@ export function cachedTokenizer(
       board.count(Level.l0, Count.misses);
     }
     const { buffer } = tokenizer;
-    if (board.isOn(Level.l1) && !asText && buffer !== undefined && bytes.length <= LONGEST_CUT) {
+    if (
+      board.isOn(Level.l1) &&
+      !asText &&
+      buffer !== undefined &&
+      hasBeginnings(bytes.length) &&
+      bytes.length <= LONGEST_CUT
+    ) {
       const ids = bareByCuts(buffer, text, bytes, key);
-      if (ids !== undefined) return ids;
+      if (ids !== undefined || soon) return ids;
     }
     const ids = plain(text, asText, soon);
     if (ids !== undefined) store(bytes, key, asText, ids);
@@ -87,8 +92,7 @@ export function cachedTokenizer(
 
   /** The same in pieces; undefined if it would take long. */
   function bareByCuts(buffer: TextBuffer, text: string, bytes: Buffer, key: bigint): Uint32Array | undefined {
-    buffer.write(text);
-    const known = findBeginnings(board, buffer, bytes);
+    const known = findBeginnings(board, buffer, text, bytes);
     const last = known.found.at(-1);
     const content = last && board.contentOf(last);
     if (last && content && bytes.subarray(0, last.length).equals(content.text)) {
@@ -102,11 +106,12 @@ export function cachedTokenizer(
         return checked(Level.l1, ids, text, false);
       }
     }
-    if (known.asked) board.count(Level.l1, Count.misses);
+    board.count(Level.l1, Count.misses);
+    buffer.write(text);
     const all = buffer.encodeFrom(0);
     if (all === undefined) return undefined;
     const ids = all.ids.slice();
-    store(bytes, key, false, ids, NOTHING_KNOWN, all.cuts);
+    store(bytes, key, false, ids, NO_BEGINNINGS, all.cuts);
     return ids;
   }
 
@@ -120,7 +125,7 @@ export function cachedTokenizer(
   ): void {
     const at = board.append(bytes, ids);
     if (at < 0) return;
-    if (board.isOn(Level.l0) && board.put(Level.l0, key, { at, length: bytes.length, count: ids.length }, asText))
+    if (board.isOn(Level.l0) && board.put(Level.l0, key, at, bytes.length, ids.length, asText))
       board.count(Level.l0, Count.insertions);
     if (known === undefined || cuts === undefined) return;
     const added = putBeginnings(board, at, bytes, known, cuts);

@@ -4,7 +4,7 @@ import { Count, Level, type LevelCode, openCacheBoard } from "./board.ts";
 export interface LevelStats {
   readonly level: "l0" | "l1";
   readonly enabled: boolean;
-  /** Lookups that were answered; those of L1 are misses of L0 that have a place to cut. */
+  /** Lookups that were answered; those of L1 are misses of L0 that are long enough to be cut. */
   readonly hits: number;
   readonly misses: number;
   readonly insertions: number;
