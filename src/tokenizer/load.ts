@@ -1,6 +1,7 @@
 import { embeddedTables } from "./embedded.ts";
 import { type TokenizerSource, tokenizerSource } from "./formats/source.ts";
-import { type HuggingFaceHandle, huggingFaceHandle, openHuggingFace } from "./huggingface.ts";
+import { buildGeneral } from "./general/build.ts";
+import { openGeneral } from "./general/open.ts";
 import { buildImage } from "./image/build.ts";
 import { recognise } from "./image/recognise.ts";
 import { parseTokenizerJson } from "./image/tokenizer-json.ts";
@@ -8,13 +9,16 @@ import { copiedImage, kernelModule } from "./kernel/kernel.ts";
 import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
 import { postProcessorOf } from "./post-processor.ts";
 import { type BuiltTables, readTables, tableFileName, tableKey, tableParts, writeTables } from "./table-cache.ts";
-import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
+import type { Tokenizer } from "./tokenizer.ts";
 
 /**
  * A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. Handles of one `key` are of one
  * tokenizer.
  */
-export type TokenizerHandle = { readonly key: string } & (KernelHandle | HuggingFaceHandle);
+export type TokenizerHandle = { readonly key: string } & (KernelHandle | GeneralHandle);
+
+/** Tables of the general tokenizer. */
+export type GeneralHandle = Extract<BuiltTables, { readonly kind: "general" }>;
 
 export interface LoadOptions {
   /** Folder for built tables; absent, or not writable: they are built at every start. */
@@ -50,35 +54,29 @@ export function buildTokenizer(files: ReadonlyMap<string, Uint8Array>, { cacheDi
   const source = tokenizerSource(files);
   const built = build(source);
   const key = tableKey(source.files);
-  if (built.kind === "huggingface") return { ...built, key: key.toString("hex") };
   if (cacheDir !== undefined) writeTables(cacheDir, key, built);
   return handleOf(built, key);
 }
 
-function build(source: TokenizerSource): BuiltTables | HuggingFaceHandle {
+/** The kernel takes what chat models use; everything else is the general tokenizer's, which says what it can't take. */
+function build(source: TokenizerSource): BuiltTables {
   const bytes = source.json();
   const json = parseTokenizerJson(bytes);
   const postProcessor = postProcessorOf(json.post_processor);
   const known = recognise(json);
-  if ("unsupported" in known) {
-    if (known.refuse) throw new TokenizerError(`tokenizer.json uses ${known.unsupported}, which is not supported`);
-    const handle = huggingFaceHandle(bytes, postProcessor);
-    openHuggingFace(handle);
-    return handle;
-  }
+  if ("unsupported" in known) return { kind: "general", memory: buildGeneral(bytes), postProcessor };
   return { kind: "kernel", memory: buildImage(json, known).memory, postProcessor };
 }
 
 function handleOf(tables: BuiltTables, key: Buffer): TokenizerHandle {
-  if (tables.kind === "general") throw new TokenizerError("the stored tables are of a kind that is not supported");
-  return { ...tables, module: kernelModule(), key: key.toString("hex") };
+  const handle = { ...tables, key: key.toString("hex") };
+  return handle.kind === "kernel" ? { ...handle, module: kernelModule() } : handle;
 }
 
 /** The built tables of a model's tokenizer as a file for a bundle, with the name that `loadTokenizer` looks for. */
 export function builtTables(files: ReadonlyMap<string, Uint8Array>): [name: string, bytes: Uint8Array] {
   const source = tokenizerSource(files);
   const built = build(source);
-  if (built.kind === "huggingface") throw new TokenizerError("this tokenizer has no tables");
   const key = tableKey(source.files);
   return [tableFileName(key), Buffer.concat(tableParts(built, key))];
 }
@@ -97,7 +95,7 @@ const opened = new WeakMap<TokenizerHandle, Tokenizer>();
 export function openTokenizer(handle: TokenizerHandle): Tokenizer {
   let tokenizer = opened.get(handle);
   if (tokenizer === undefined) {
-    tokenizer = handle.kind === "kernel" ? openKernelTokenizer(handle) : openHuggingFace(handle);
+    tokenizer = handle.kind === "kernel" ? openKernelTokenizer(handle) : openGeneral(handle.memory);
     opened.set(handle, tokenizer);
   }
   return tokenizer;
