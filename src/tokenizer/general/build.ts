@@ -43,7 +43,7 @@ export function buildGeneral(bytes: Uint8Array): SharedArrayBuffer {
     if (!merges) throw new TokenizerError("the model of tokenizer.json has no merges");
     tables.set("merges", buildMerges(merges, trie, Buffer.byteLength(options.prefix)));
   }
-  const vocabSize = Math.max(0, ...added.tokens.map((t) => t.id + 1), ...[highest(vocabulary) + 1]);
+  const vocabSize = added.tokens.reduce((size, { id }) => Math.max(size, id + 1), highest(vocabulary) + 1);
   tables.set("entries", entriesById(vocabulary, vocabSize));
 
   const value: GeneralValue = {

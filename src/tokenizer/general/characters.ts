@@ -83,25 +83,34 @@ function readTable(file: string): { table: Table; rest: number[] } {
 
 function paged(ends: Uint32Array, values: Uint32Array): Table {
   const index = new Uint16Array(CODE_POINTS >> PAGE);
-  const pages: number[] = [];
-  const known = new Map<string, number>();
-  const page = new Uint32Array(1 << PAGE);
+  const size = 1 << PAGE;
+  const pages: Uint32Array[] = [];
+  /** Pages of one value, by it. */
+  const uniform = new Map<number, number>();
   let run = 0;
   for (let p = 0; p < index.length; p++) {
-    for (let c = 0; c < page.length; c++) {
-      while (ends[run]! <= (p << PAGE) + c) run++;
-      page[c] = values[run]!;
+    const from = p * size;
+    while (ends[run]! <= from) run++;
+    const value = values[run]!;
+    const known = ends[run]! >= from + size ? uniform.get(value) : undefined;
+    if (known !== undefined) {
+      index[p] = known;
+      continue;
     }
-    const key = page.every((v) => v === page[0]) ? `${page[0]}` : page.join();
-    let at = known.get(key);
-    if (at === undefined) {
-      at = pages.length >> PAGE;
-      known.set(key, at);
-      pages.push(...page);
+    if (ends[run]! >= from + size) uniform.set(value, pages.length);
+    index[p] = pages.length;
+    const page = new Uint32Array(size);
+    for (let c = 0; c < size; run++) {
+      const to = Math.min(size, ends[run]! - from);
+      page.fill(values[run]!, c, to);
+      c = to;
+      if (ends[run]! >= from + size) break;
     }
-    index[p] = at;
+    pages.push(page);
   }
-  return { ends, values, index, pages: Uint32Array.from(pages) };
+  const all = new Uint32Array(pages.length * size);
+  for (const [i, page] of pages.entries()) all.set(page, i * size);
+  return { ends, values, index, pages: all };
 }
 
 let characters: { table: Table; classes: readonly number[] } | undefined;
