@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
 import { doubleAlias } from "../config/aliases.ts";
-import { missingFiles } from "../config/checks.ts";
+import { emptyCaches, missingFiles } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";
@@ -9,8 +9,12 @@ import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
 import { OverloadedError } from "../errors.ts";
 import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
+import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
+import { emptyFleet } from "../fleet/snapshot.ts";
 import { sourceProblem } from "../hub/source.ts";
 import { createLogger } from "../telemetry/log.ts";
+import type { MetricFamily } from "../telemetry/metrics.ts";
+import { type MetricsListener, startMetricsListener } from "../telemetry/metrics-listener.ts";
 import { createComputePool } from "../threads/compute-pool.ts";
 import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
 import { ListenError, startServingThreads } from "../threads/supervisor.ts";
@@ -39,8 +43,8 @@ export interface ServeHooks {
 
 /** Runs the gateway until it is told to stop; gives the exit status. */
 export async function serve(config: ServeConfig, env: Environment, hooks: ServeHooks = {}): Promise<number> {
-  const missing = missingFiles(config, sourceProblem);
-  if (missing.length > 0) throw new ConfigError(missing);
+  const problems = [...missingFiles(config, sourceProblem), ...emptyCaches(config)];
+  if (problems.length > 0) throw new ConfigError(problems);
   const stop = whenAskedToStop();
   const log = createLogger({ level: config.logLevel, json: config.logJson });
   const threads = threadCount(config);
@@ -52,23 +56,31 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
     addTokenizer: async (wanted) => started(fleet).addTokenizer(wanted),
     removeTokenizer: async (id) => started(fleet).removeTokenizer(id),
   };
+  let known = emptyFleet;
+  let metrics: MetricsListener | undefined;
   let serving: Awaited<ReturnType<typeof startServingThreads>>;
   try {
+    metrics = listenForMetrics(config, () => tokenizerCacheMetrics(known.models));
     serving = await startServingThreads(config, threads, board, log, control);
   } catch (error) {
+    await metrics?.stop();
     if (!(error instanceof ListenError)) throw error;
     process.stderr.write(`collie: ${error.message}\n`);
     return 1;
   }
   const url = clientUrl(serving.hostname, serving.port);
   log.info("listening", { url, version, threads, workers: config.workerUrls.length });
+  if (metrics !== undefined) log.info("metrics", { url: `${clientUrl(metrics.hostname, metrics.port)}/metrics` });
   fleet = startFleetControl(
     config,
     board,
     log,
     cacheFolder(config.stateDir, env),
     compute,
-    (snapshot) => serving.apply(snapshot),
+    (snapshot) => {
+      known = snapshot;
+      return serving.apply(snapshot);
+    },
     env,
   );
   fleet.ready.then((worker) => {
@@ -85,9 +97,23 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   await serving.shutdown(config.shutdownGracePeriodSecs * 1000);
   fleet.close();
   compute.close();
+  await metrics?.stop();
   stopWatchdog();
   log.info("stopped");
   return 0;
+}
+
+/** The metrics' port, if one is given. Throws ListenError. */
+function listenForMetrics(
+  { prometheusHost, prometheusPort }: ServeConfig,
+  collect: () => readonly MetricFamily[],
+): MetricsListener | undefined {
+  if (prometheusPort === undefined) return undefined;
+  try {
+    return startMetricsListener(prometheusHost, prometheusPort, collect);
+  } catch (error) {
+    throw new ListenError((error as Error).message, { cause: error });
+  }
 }
 
 /** Serving threads listen a moment before there is a fleet. */

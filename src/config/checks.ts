@@ -27,3 +27,21 @@ export function missingFiles(
     return problem === undefined ? [] : [`--${flag}: ${JSON.stringify(value)} ${problem}`];
   });
 }
+
+/** Limits of caches that are on and could keep nothing, one line each. */
+export function emptyCaches(config: {
+  readonly tokenizerCacheEnableL0: boolean;
+  readonly tokenizerCacheL0MaxEntries: number;
+  readonly tokenizerCacheEnableL1: boolean;
+  readonly tokenizerCacheL1MaxMemory: number;
+}): string[] {
+  const { tokenizerCacheEnableL0: l0, tokenizerCacheEnableL1: l1 } = config;
+  const problems: string[] = [];
+  if (l0 && config.tokenizerCacheL0MaxEntries === 0)
+    problems.push("--tokenizer-cache-l0-max-entries: is 0; --no-tokenizer-cache-enable-l0 switches this level off");
+  if ((l0 || l1) && config.tokenizerCacheL1MaxMemory === 0)
+    problems.push(
+      `--tokenizer-cache-l1-max-memory: is 0, which leaves no room for any level; ${[l0 && "--no-tokenizer-cache-enable-l0", l1 && "--no-tokenizer-cache-enable-l1"].filter(Boolean).join(" with ")} switches the cache off`,
+    );
+  return problems;
+}

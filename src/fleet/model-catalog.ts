@@ -6,6 +6,7 @@ import { type Engine, EngineError, type EngineErrorKind, type ModelInfo } from "
 import { fetchModelFiles, type ModelFilesOptions } from "../hub/model-files.ts";
 import { fetchReportedModel, withTokenizerOf } from "../hub/reported-model.ts";
 import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
+import { createTokenizerCache } from "../tokenizer/cache/board.ts";
 import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import { contextLength, defaultSampling, endOfSequenceIds } from "../tokenizer/model-files.ts";
 import { TokenizerError } from "../tokenizer/tokenizer.ts";
@@ -95,6 +96,7 @@ export class ModelCatalog {
       id,
       aliases: this.aliases.get(id) ?? [],
       tokenizer,
+      tokenizerCache: newTokenizerCache(this.config),
       template,
       eosTokenIds,
       quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
@@ -131,4 +133,15 @@ export class ModelCatalog {
       }
     }
   }
+}
+
+function newTokenizerCache(config: ServeConfig): SharedArrayBuffer | undefined {
+  const { tokenizerCacheEnableL0: l0, tokenizerCacheEnableL1: l1 } = config;
+  if (!l0 && !l1) return undefined;
+  return createTokenizerCache({
+    l0,
+    l1,
+    l0Entries: config.tokenizerCacheL0MaxEntries,
+    bytes: config.tokenizerCacheL1MaxMemory,
+  });
 }

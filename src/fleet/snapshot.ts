@@ -17,6 +17,8 @@ export interface ModelEntry {
   /** Further names that clients may use. */
   readonly aliases: readonly string[];
   readonly tokenizer: TokenizerHandle;
+  /** Memory of its cache of token ids; undefined if it is off. */
+  readonly tokenizerCache: SharedArrayBuffer | undefined;
   readonly template: TemplateSource | undefined;
   /** Every id that ends an answer. */
   readonly eosTokenIds: readonly number[];

@@ -4,6 +4,7 @@ import { leastLoad } from "../routing/least-load.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
 import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
+import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../tokenizer/cache/cached-tokenizer.ts";
 import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { emptyFleet, type FleetSnapshot, type ModelEntry, type TokenizerEntry, type WorkerEntry } from "./snapshot.ts";
@@ -11,7 +12,7 @@ import { emptyFleet, type FleetSnapshot, type ModelEntry, type TokenizerEntry, t
 /** A model that this thread can serve. */
 export interface Model {
   readonly entry: ModelEntry;
-  readonly tokenizer: Tokenizer;
+  readonly tokenizer: CachedTokenizer;
   /** Compiled when it is first used: control has tried that it compiles. */
   readonly template: (() => ChatTemplate) | undefined;
   readonly eosTokenIds: ReadonlySet<number>;
@@ -48,6 +49,16 @@ function compiledOnce(source: TemplateSource): () => ChatTemplate {
 
 export type EngineFactory = (worker: WorkerEntry) => Engine;
 
+/** How the tokenizers' caches check themselves. */
+export interface CacheChecks {
+  /** Share of the hits that are encoded anew. */
+  readonly verifyShare: number;
+  /** A model's cache gave wrong ids, and is off now. */
+  readonly onMismatch: (model: string, mismatch: CacheMismatch) => void;
+}
+
+const NO_CHECKS: CacheChecks = { verifyShare: 0, onMismatch: () => {} };
+
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
 export class FleetView {
   private snapshot: FleetSnapshot = emptyFleet;
@@ -61,6 +72,7 @@ export class FleetView {
     private readonly board: FleetBoard,
     private readonly thread: number,
     private readonly createEngine: EngineFactory,
+    private readonly checks: CacheChecks = NO_CHECKS,
   ) {}
 
   /** Takes over a new state of the fleet. Connections and tokenizers of what stays are kept. */
@@ -75,7 +87,7 @@ export class FleetView {
       const kept = old?.entry.created === entry.created ? old : undefined;
       const model: Model = {
         entry,
-        tokenizer: kept?.tokenizer ?? openTokenizer(entry.tokenizer),
+        tokenizer: kept?.tokenizer ?? this.openTokenizer(entry),
         template: kept === undefined ? entry.template && compiledOnce(entry.template) : kept.template,
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
@@ -91,6 +103,14 @@ export class FleetView {
       this.engines.delete(url);
       engine.close();
     }
+  }
+
+  private openTokenizer({ id, tokenizer, tokenizerCache }: ModelEntry): CachedTokenizer {
+    const { verifyShare, onMismatch } = this.checks;
+    return cachedTokenizer(openTokenizer(tokenizer), tokenizerCache, {
+      verifyShare,
+      onMismatch: (mismatch) => onMismatch(id, mismatch),
+    });
   }
 
   /** Models that clients can ask for, each once. */

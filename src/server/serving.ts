@@ -42,11 +42,24 @@ const TIDY_AFTER_MS = 500;
 export function startServing({ config, board, thread, threads, port }: ServingOptions, control: Control): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
-  const fleet = new FleetView(FleetBoard.open(board), thread, (worker) =>
-    createEngine(worker.dialect, worker.url, {
-      transport: config.engineTransport,
-      keepaliveMs: config.engineKeepaliveSecs * 1000,
-    }),
+  const fleet = new FleetView(
+    FleetBoard.open(board),
+    thread,
+    (worker) =>
+      createEngine(worker.dialect, worker.url, {
+        transport: config.engineTransport,
+        keepaliveMs: config.engineKeepaliveSecs * 1000,
+      }),
+    {
+      verifyShare: config.tokenizerCacheVerify,
+      onMismatch: (model, { level, hits, mismatches }) =>
+        log.error("the tokenizer cache gave wrong token ids and is off now; please report this", {
+          model,
+          level,
+          hits,
+          mismatches,
+        }),
+    },
   );
   const scopes = new RequestScopes(config.requestTimeoutSecs);
   let draining = false;

@@ -53,7 +53,11 @@ async function chatPrompt(
   const text = renderPrompt(chatConversation(body), model.template());
   const encoder: PromptEncoder = {
     tokenizer: model.tokenizer,
-    encodeLong: (long) => context.control.encode(model.entry.tokenizer, long, {}, scope.signal),
+    async encodeLong(long) {
+      const ids = await context.control.encode(model.entry.tokenizer, long, {}, scope.signal);
+      model.tokenizer.remember(long, ids);
+      return ids;
+    },
   };
   const ids = await encodePrompt(text, encoder, limit);
   const tokenIds = keep !== undefined && keep > 0 && keep < ids.length ? ids.slice(-keep) : ids;

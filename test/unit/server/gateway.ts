@@ -19,6 +19,7 @@ export function modelEntry(more: Partial<ModelEntry> = {}): ModelEntry {
     id: MODEL,
     aliases: ["demo"],
     tokenizer: demoHandle,
+    tokenizerCache: undefined,
     template: demoTemplate,
     quietEosTokenIds: [],
     eosTokenIds: [IM_END, END_OF_TEXT],
