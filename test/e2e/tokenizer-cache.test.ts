@@ -6,7 +6,7 @@ import { chat, start, startEngine, startGateway, type TestEngine, type TestGatew
 let engine: TestEngine;
 beforeAll(async () => {
   collieBinary();
-  engine = await startEngine("", ["--output", "echo"]);
+  engine = await startEngine("[]", ["--output", "echo", "--speed", "0"]);
 }, BUILD_MS);
 afterAll(async () => {
   await engine?.stop();
@@ -24,10 +24,13 @@ const series = (gateway: TestGateway, name: string, level: string): string =>
 const long = (i: number): string => `A question about number ${i}. `.repeat(120);
 async function ask(gateway: TestGateway, turns: number): Promise<string> {
   const messages = Array.from({ length: turns }, (_, i) => ({ role: i % 2 ? "assistant" : "user", content: long(i) }));
-  const response = await chat(gateway, { model: gateway.model, max_tokens: 8, messages });
+  const response = await chat(gateway, { model: gateway.model, max_tokens: 8000, messages });
   expect(response.status).toBe(200);
-  const { choices, usage } = (await response.json()) as { choices: [{ message: { content: string } }]; usage: unknown };
-  return JSON.stringify([choices[0].message.content, usage]);
+  const answer = (await response.json()) as {
+    choices: [{ message: { content: string } }];
+    usage: { prompt_tokens: number };
+  };
+  return `${answer.usage.prompt_tokens} ${answer.choices[0].message.content}`; // the engine says the prompt's tokens again
 }
 
 test("repeated and grown chats are hits, over all threads, with the same answers as without a cache", async () => {
