@@ -29,6 +29,7 @@ export async function handleTokenize(
     const turn = takingTurns(scope.signal);
     const out = new JsonBody(turn);
     const strings = body.return_token_strs === true ? new JsonBody(turn) : undefined;
+    const known = new Map<number, string>();
     const counts: number[] = [];
     const charCounts: number[] = [];
     const list = typeof texts === "string" ? [texts] : texts;
@@ -42,7 +43,7 @@ export async function handleTokenize(
       if (i > 0) strings?.raw(",");
       const ids = await encoded(text, { addSpecialTokens }, named, context, scope);
       await out.ids(ids);
-      if (strings !== undefined) await writeStrings(ids, named.tokenizer, strings, turn);
+      if (strings !== undefined) await writeStrings(ids, named.tokenizer, known, strings, turn);
       counts.push(ids.length);
       charCounts.push(await characters(text, turn));
       const due = turn();
@@ -101,12 +102,28 @@ async function encoded(
 
 type Turn = () => Promise<void> | undefined;
 
-async function writeStrings(ids: Uint32Array, tokenizer: Tokenizer, out: JsonBody, turn: Turn): Promise<void> {
+/** Texts of tokens as JSON. `known` holds those that this request has had. */
+async function writeStrings(
+  ids: Uint32Array,
+  tokenizer: Tokenizer,
+  known: Map<number, string>,
+  out: JsonBody,
+  turn: Turn,
+): Promise<void> {
   out.raw("[");
-  for (let i = 0; i < ids.length; i++) {
-    const text = Buffer.from(tokenizer.tokenBytes(ids[i]!)).toString("utf8");
-    out.raw((i > 0 ? "," : "") + JSON.stringify(text));
-    if (i % STRINGS > 0) continue;
+  for (let from = 0; from < ids.length; from += STRINGS) {
+    let json = from > 0 ? "," : "";
+    const to = Math.min(from + STRINGS, ids.length);
+    for (let i = from; i < to; i++) {
+      const id = ids[i]!;
+      let text = known.get(id);
+      if (text === undefined) {
+        text = JSON.stringify(Buffer.from(tokenizer.tokenBytes(id)).toString("utf8"));
+        known.set(id, text);
+      }
+      json += i > from ? `,${text}` : text;
+    }
+    out.raw(json);
     const due = turn();
     if (due !== undefined) await due;
   }
