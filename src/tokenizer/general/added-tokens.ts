@@ -67,7 +67,10 @@ export function resolveAdded(
   return { tokens, ids: [...ids], specials: [...specials] };
 }
 
-/** What is looked for in raw text, or in normalized text. Throws `TokenizerError` for tokens that can't be told apart. */
+/**
+ * What is looked for in raw text, or in normalized text. Throws `TokenizerError` for tokens that can't be told apart: the library takes
+ * one of them at random.
+ */
 export function patternsOf(tokens: readonly AddedToken[], normalized: boolean): Map<string, number> {
   const out = new Map<string, number>();
   for (const [index, token] of tokens.entries()) {

@@ -1,5 +1,6 @@
 /** NFC, NFD, NFKC and NFKD as the Rust library has them. */
 import { combiningClasses } from "./characters.ts";
+import { type Change, unitsFromStart } from "./from-start.ts";
 
 export type Form = "NFC" | "NFD" | "NFKC" | "NFKD";
 
@@ -17,6 +18,7 @@ const INERT = `7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ADD 1AE0-1AEB 
 const escaped = INERT.split(/\s+/).map((range) => range.replace(/[0-9A-F]+/g, (hex) => `\\u{${hex}}`));
 const inert = new RegExp(`[${escaped.join("")}]`, "u");
 const inertAll = new RegExp(inert, "gu");
+const inertOnce = new RegExp(`(${inert.source})`, "u");
 
 /** The engine takes quadratic time for a run of marks that are out of order. */
 const LONG_RUN = 64;
@@ -40,33 +42,48 @@ export function normalForm(form: Form, text: string): string {
 const part = (form: Form, text: string): string => (longRun.test(text) ? ordered(form, text) : text.normalize(form));
 
 /** The same for long runs of marks: character by character, with a sort of our own. */
-function ordered(form: Form, text: string): string {
+const ordered = (form: Form, text: string): string =>
+  characters(form, text)
+    .map(({ text }) => text)
+    .join("");
+
+interface Character {
+  text: string;
+  readonly combiningClass: number;
+  /** As in `Change`. */
+  change: number;
+}
+
+const decompose = {
+  NFD: remembered((c) => c.normalize("NFD")),
+  NFKD: remembered((c) => c.normalize("NFKD")),
+};
+
+/** A normal form character by character. The text has no inert ones. */
+function characters(form: Form, text: string): Character[] {
   const classOf = combiningClasses();
-  const decomposed = remembered((c) => c.normalize(form === "NFC" || form === "NFD" ? "NFD" : "NFKD"));
-  const chars: string[] = [];
-  const classes: number[] = [];
-  let marks: [number, string][] = [];
+  const decomposed = decompose[form === "NFC" || form === "NFD" ? "NFD" : "NFKD"];
+  const out: Character[] = [];
+  let marks: Character[] = [];
   const flush = (): void => {
-    marks.sort((a, b) => a[0] - b[0]); // stable
-    for (const [k, mark] of marks) {
-      chars.push(mark);
-      classes.push(k);
-    }
+    marks.sort((a, b) => a.combiningClass - b.combiningClass); // stable
+    for (const mark of marks) out.push(mark);
     marks = [];
   };
   for (const c of text) {
+    let change = 0;
     for (const d of decomposed(c)) {
-      const k = classOf(d.codePointAt(0)!);
-      if (k > 0) marks.push([k, d]);
+      const made = { text: d, combiningClass: classOf(d.codePointAt(0)!), change };
+      change = 1;
+      if (made.combiningClass > 0) marks.push(made);
       else {
         flush();
-        chars.push(d);
-        classes.push(0);
+        out.push(made);
       }
     }
   }
   flush();
-  return form === "NFC" || form === "NFKC" ? composed(chars, classes) : chars.join("");
+  return form === "NFC" || form === "NFKC" ? composed(out) : out;
 }
 
 /** What two characters compose to, or "". */
@@ -77,23 +94,49 @@ const pair = remembered((text) => {
 });
 
 /** Canonical composition of characters in canonical order: a mark joins the last starter if none of its class stayed between. */
-function composed(chars: readonly string[], classes: readonly number[]): string {
-  const out: string[] = [];
+function composed(characters: readonly Character[]): Character[] {
+  const out: Character[] = [];
   let starter = -1;
   let last = 0;
-  for (let i = 0; i < chars.length; i++) {
-    const k = classes[i]!;
-    const free = starter >= 0 && (out.length === starter + 1 || last < k);
-    const whole = free ? pair(out[starter]! + chars[i]!) : "";
+  for (const c of characters) {
+    const free = starter >= 0 && (out.length === starter + 1 || last < c.combiningClass);
+    const whole = free ? pair(out[starter]!.text + c.text) : "";
     if (whole !== "") {
-      out[starter] = whole;
+      out[starter]!.text = whole;
+      out[starter]!.change += c.change - 1;
       continue;
     }
-    if (k === 0) starter = out.length;
-    last = k;
-    out.push(chars[i]!);
+    if (c.combiningClass === 0) starter = out.length;
+    last = c.combiningClass;
+    out.push(c);
   }
-  return out.join("");
+  return out;
+}
+
+/** Starters that can compose with one another, and one more. */
+const STARTERS = 4;
+
+/**
+ * Of a text whose first `length` units come from the start of an older one: how many units of its normal form the library takes to come
+ * from there. It counts characters in their new order.
+ */
+export function normalFormLength(form: Form, text: string, length: number): number {
+  const from = [...text.slice(0, length)].length;
+  let end = 0;
+  let starters = 0;
+  const classOf = combiningClasses();
+  for (const c of text) {
+    if (end >= length && classOf(c.codePointAt(0)!) === 0 && ++starters > STARTERS) break;
+    end += c.length;
+  }
+  const changes = withInert(form, text.slice(0, end)).map((c): Change => [c.text.length, c.change]);
+  return unitsFromStart(changes, from);
+}
+
+function withInert(form: Form, text: string): Character[] {
+  return text
+    .split(inertOnce)
+    .flatMap((part, i) => (i % 2 === 0 ? characters(form, part) : { text: part, combiningClass: 0, change: 0 }));
 }
 
 function remembered(make: (key: string) => string): (key: string) => string {

@@ -2,8 +2,9 @@
 import { toByteLetters } from "./byte-level.ts";
 import { Is, rangesWhere } from "./characters.ts";
 import { type CharsmapTables, charsmap } from "./charsmap.ts";
+import { type Change, unitsFromStart } from "./from-start.ts";
 import { flag, type Part, partOf, parts, pattern, text, typeOf, unsupported } from "./json-part.ts";
-import { normalForm } from "./normal-forms.ts";
+import { type Form, normalForm, normalFormLength } from "./normal-forms.ts";
 import { compilePattern, findMatches } from "./pattern.ts";
 import { classSource, type Ranges, union } from "./ranges.ts";
 
@@ -32,21 +33,28 @@ const characterwise =
     section.text = change(section.text);
   };
 
+const inOrder =
+  (steps: readonly Normalizer[]): Normalizer =>
+  (section) => {
+    for (const step of steps) step(section);
+  };
+
+const normalFormOf =
+  (form: Form): Normalizer =>
+  (section) => {
+    if (section.atStart > 0) section.atStart = normalFormLength(form, section.text, section.atStart);
+    section.text = normalForm(form, section.text);
+  };
+
 function make(part: Part, maps: readonly CharsmapTables[]): Normalizer {
   switch (typeOf(part)) {
-    case "Sequence": {
-      const list = parts(part, "normalizers").map((p) => make(p, maps));
-      return (section) => {
-        for (const normalize of list) normalize(section);
-      };
-    }
+    case "Sequence":
+      return inOrder(parts(part, "normalizers").map((p) => make(p, maps)));
     case "NFC":
     case "NFD":
     case "NFKC":
-    case "NFKD": {
-      const form = typeOf(part) as "NFC";
-      return characterwise((s) => normalForm(form, s));
-    }
+    case "NFKD":
+      return normalFormOf(typeOf(part) as Form);
     case "Lowercase":
       return characterwise(lowerCase);
     case "StripAccents":
@@ -97,18 +105,18 @@ const ideographs =
 
 function bert(part: Part): Normalizer {
   const lower = flag(part, "lowercase");
-  const steps: ((s: string) => string)[] = [];
+  const steps: Normalizer[] = [];
   if (flag(part, "clean_text")) {
     const clean = removing(union(where(Is.control), [0, 1, 0xfffd, 0xfffe]));
     const white = new RegExp(classSource(where(Is.white)), "gu");
-    steps.push(clean, (s) => s.replace(white, " "));
+    steps.push(characterwise((s) => clean(s).replace(white, " ")));
   }
-  if (flag(part, "handle_chinese_chars")) steps.push((s) => s.replace(ideographs, " $& "));
+  if (flag(part, "handle_chinese_chars")) steps.push(characterwise((s) => s.replace(ideographs, " $& ")));
   const accents = part.json["strip_accents"] ?? lower;
   if (typeof accents !== "boolean") throw unsupported(part);
-  if (accents) steps.push((s) => normalForm("NFD", s), removing(where(Is.mark)));
-  if (lower) steps.push(lowerCase);
-  return characterwise((s) => steps.reduce((out, step) => step(out), s));
+  if (accents) steps.push(normalFormOf("NFD"), characterwise(removing(where(Is.mark))));
+  if (lower) steps.push(characterwise(lowerCase));
+  return inOrder(steps);
 }
 
 function strip(left: boolean, right: boolean): Normalizer {
@@ -188,26 +196,29 @@ function precompiled(map: CharsmapTables): Normalizer {
     let out = "";
     let at = 0;
     let changed = false;
-    // a part at the beginning that becomes nothing leaves its place to what follows
-    let skipped = 0;
-    let fromStart = 0;
-    const emit = (from: number, made: string): void => {
-      if (from < atStart + skipped) fromStart += made.length;
-      out += made;
+    const changes: Change[] = [];
+    const far = atStart + 16;
+    const kept = (from: number, to: number): void => {
+      out += text.slice(from, to);
+      if (atStart > 0 && from < far) for (const c of text.slice(from, Math.min(to, far))) changes.push([c.length, 0]);
     };
     visitRules(text, (from, to, made) => {
-      if (from > at) {
-        if (at < atStart + skipped) fromStart += Math.min(from, atStart + skipped) - at;
-        out += text.slice(at, from);
-      }
-      if (out === "" && made === "") skipped = to;
-      emit(from, made);
+      kept(at, from);
+      out += made;
+      if (atStart > 0 && from < far) replaced(changes, [...text.slice(from, to)].length, [...made]);
       changed = true;
       at = to;
     });
     if (!changed) return;
-    if (at < atStart + skipped) fromStart += Math.min(text.length, atStart + skipped) - at;
-    section.text = out + text.slice(at);
-    section.atStart = fromStart;
+    kept(at, text.length);
+    section.text = out;
+    section.atStart = unitsFromStart(changes, [...text.slice(0, atStart)].length);
   };
+}
+
+/** How the library counts the characters that stand for `old` ones: what is too many is an addition, what is too few the last one's. */
+function replaced(changes: Change[], old: number, made: readonly string[]): void {
+  for (const [i, c] of made.entries()) changes.push([c.length, i < old ? 0 : 1]);
+  const last = changes.at(-1);
+  if (made.length < old && last) last[1] -= old - made.length;
 }

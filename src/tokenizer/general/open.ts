@@ -142,7 +142,7 @@ function modelOf(options: ModelOptions, { tables }: Block, words: Trie): Model {
 }
 
 /** Text by id, as the decoder gets it: added tokens go before the vocabulary; undefined for ids that are none. */
-function tokenTexts({ tables }: Block, { added, vocabSize }: GeneralValue): (id: number) => string | undefined {
+function tokenTexts({ tables }: Block, { added }: GeneralValue): (id: number) => string | undefined {
   const byId = new Map(added.tokens.map((token) => [token.id, token.text]));
   const entries = tables.get("entries") as Int32Array;
   const units = tables.get("units") as Uint16Array;
@@ -150,10 +150,10 @@ function tokenTexts({ tables }: Block, { added, vocabSize }: GeneralValue): (id:
   const keys = new Int32Array(TEXTS).fill(-1);
   const kept: string[] = new Array(TEXTS).fill("");
   return (id) => {
-    if (!(id >= 0 && id < vocabSize)) return undefined;
+    const entry = entries[id];
+    if (entry === undefined) return undefined;
     const slot = id & (TEXTS - 1);
     if (keys[slot] === id) return kept[slot];
-    const entry = entries[id]!;
     const text = byId.get(id) ?? (entry < 0 ? undefined : stringOf(units, offsets[entry]!, offsets[entry + 1]!));
     if (text === undefined) return undefined;
     keys[slot] = id;

@@ -78,12 +78,15 @@ const categories = (wanted: (category: string) => boolean): Ranges =>
 function scriptRanges(script: string): Ranges {
   const one = new RegExp(`\\p{Script=${script}}`, "u");
   const out: number[] = [];
-  for (let c = 0; c < 0x110000; c++) {
-    if (!one.test(String.fromCodePoint(c))) continue;
-    if (out.at(-1) === c) out[out.length - 1] = c + 1;
-    else out.push(c, c + 1);
+  const assigned = categories((c) => c !== "Cn" && c !== "Co");
+  for (let i = 0; i < assigned.length; i += 2) {
+    for (let c = assigned[i]!; c < assigned[i + 1]!; c++) {
+      if (!one.test(String.fromCodePoint(c))) continue;
+      if (out.at(-1) === c) out[out.length - 1] = c + 1;
+      else out.push(c, c + 1);
+    }
   }
-  return intersection(out, complement(categories((c) => c === "Cn")));
+  return out;
 }
 
 /** In brackets `\w` has no superscripts and fractions of Latin-1; outside of them it has. */

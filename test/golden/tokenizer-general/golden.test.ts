@@ -2,11 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { buildGeneral } from "../../../src/tokenizer/general/build.ts";
+import { openBlock } from "../../../src/tokenizer/general/memory.ts";
 import { openGeneral } from "../../../src/tokenizer/general/open.ts";
 import { property } from "../../../src/tokenizer/general/properties.ts";
 import type { EncodeOptions, Tokenizer } from "../../../src/tokenizer/tokenizer.ts";
 import { Rng } from "../tokenizer/strings.ts";
-import { classes, golden, points, text, variant, variantJson } from "./variants.ts";
+import { classes, golden, numbers, points, text, variant, variantJson } from "./variants.ts";
 
 const open = (json: Uint8Array): Tokenizer => openGeneral(buildGeneral(json));
 const line = (ids: Uint32Array): string => `[${ids.join(",")}]\n`;
@@ -73,4 +74,11 @@ describe("character classes", () => {
       for (let c = ranges[i]!; c < ranges[i + 1]!; c++) if (c < 0xd800 || c > 0xdfff) codes.push(c);
     expect(createHash("sha256").update(codes.join()).digest("hex")).toBe(wanted);
   });
+});
+
+test("scores are read as the library reads them", () => {
+  const vocab = numbers.map(([text], i) => `["t${i}",${text}]`).join();
+  const memory = buildGeneral(Buffer.from(`{"model":{"type":"Unigram","unk_id":0,"vocab":[${vocab}]}}`));
+  expect([...openBlock(memory).tables.get("scores")!]).toEqual(numbers.map(([, value]) => value));
+  expect(numbers.some(([text, value]) => Number(text) !== value)).toBe(true);
 });

@@ -14,7 +14,8 @@ variants.json, per variant
 The strings: COUNT, in turn by `string` of ../tokenizer/make_golden.py and by `hard` (hard.ts is its twin), seeded with SEED.
 points.json: for some variants, over all code points of the planes 0, 1 and 14: the first 16 digits of a sha256 per block of 8,192
 code points, over the ids of texts of 32 of them with "a" between, as above. `classes`: for names of character classes the sha256
-of the code points that a pattern finds, written in decimals with commas.
+of the code points that a pattern finds, written in decimals with commas. `numbers`: scores of a Unigram model as text and as the
+library read them.
 """
 import base64
 import gzip
@@ -162,6 +163,13 @@ def variants():
         for n, part in normal.items():
             put(f"added {name} {n}", "characters", added_tokens=ADDED, pre_tokenizer=pre[name], normalizer=part)
 
+    each_first = pseq(t("Split", pattern={"Regex": "."}, behavior="Isolated", invert=False), metaspace("first"))
+    for form in ("NFC", "NFD", "NFKC", "NFKD"):
+        put("start " + form, "characters", pre_tokenizer=each_first, normalizer=t(form))
+    put("start Precompiled", "characters", pre_tokenizer=each_first, normalizer=CHARSMAP)
+    put("start accents", "characters", pre_tokenizer=each_first, normalizer=nseq(t("NFKD"), t("StripAccents"), t("NFKC")), added_tokens=ADDED)
+    put("start Replace", "characters", pre_tokenizer=each_first, normalizer=nseq(t("Replace", pattern={"Regex": "^\\s+|a"}, content="xy"), t("Lowercase")))
+
     special = [token(c) for c in ("<s>", "</s>", "<unk>")] + [token("<mask>", lstrip=True)]
     put("like XLM-R", "unigram", added_tokens=special, normalizer=nseq(CHARSMAP, SPACES),
         post_processor=template(["<s>", "A", "</s>"], ["<s>", "A", "</s>", "</s>", "B", "</s>"], **{"<s>": 1, "</s>": 2}))
@@ -305,6 +313,17 @@ def classes():
     return out
 
 
+def numbers():
+    r = Rng(SEED + 2)
+    digits = lambda n: "".join(str(r.below(10)) for _ in range(n))
+    texts = ["0", "-0.0", "-1e2", "-0.1e-400", "1E+5", "-9.313225746154785e-10", "-12345678901234567890123.5", "18446744073709551616", "-0.30000000000000004"]
+    texts += [f"-{r.below(20)}.{digits(1 + r.below(20))}" + (f"e-{r.below(30)}" if r.below(3) == 0 else "") for _ in range(150)]
+    vocab = ",".join('["t%d",%s]' % (i, x) for i, x in enumerate(texts))
+    text = '{"added_tokens":[],"model":{"type":"Unigram","unk_id":0,"vocab":[%s],"byte_fallback":false}}' % vocab
+    read = json.loads(Tokenizer.from_str(text).to_str())["model"]["vocab"]
+    return [[a, b[1]] for a, b in zip(texts, read)]
+
+
 def main():
     made_with = {"tokenizers": tokenizers.__version__, "python": sys.version.split()[0]}
     all_variants = variants()
@@ -312,7 +331,7 @@ def main():
     rows = [variant(name, base, patch) for name, (base, patch) in all_variants.items()]
     files = {
         "variants.json": {"made_with": made_with, "seed": SEED, "count": COUNT, "variants": rows},
-        "points.json": {"made_with": made_with, "points": {n: points(load(*all_variants[n])) for n in POINTS}, "classes": classes()},
+        "points.json": {"made_with": made_with, "points": {n: points(load(*all_variants[n])) for n in POINTS}, "classes": classes(), "numbers": numbers()},
     }
     wrong = 0
     for name, data in files.items():

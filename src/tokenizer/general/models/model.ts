@@ -27,7 +27,7 @@ export const widthAt = (text: string, at: number): number => ((text.charCodeAt(a
 
 /** Longest piece that is kept, in UTF-16 units, and how many are. */
 const LONGEST = 48;
-const MOST = 16384;
+const MOST = 8192;
 
 /** A model that keeps the ids of short pieces. */
 export function remembering(model: Model, list: () => Ids): Model {
