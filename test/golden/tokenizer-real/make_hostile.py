@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 from make_real import ORIGINS, dump, ids_line, sha  # noqa: E402
 
-LIMIT = 30
+LIMIT = 120
 K = 1 << 18
 BIG = {"10 MB of a letter": ["a", 10_000_000], "1 MB of marks": ["\u0301\u0323\u0327\u0345", 131072], "specials": ["SPECIALS", 100_000]}
 UNITS = {
