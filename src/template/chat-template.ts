@@ -1,54 +1,183 @@
-import { Template } from "@huggingface/jinja";
 import { InvalidRequestError } from "../errors.ts";
+import { continueFinal } from "./continue-message.ts";
+import { type CompiledTemplate, compileTemplate } from "./engine/template.ts";
+import type { Value } from "./engine/values.ts";
+import { ChatTemplateError, TemplateRaisedError } from "./errors.ts";
+import { plainValue } from "./plain-value.ts";
+import { type MessageData, messageValue, prepareMessages } from "./prepare-messages.ts";
 
-/** A message as templates see it. */
+export { ChatTemplateError, TemplateLimitError, TemplateRaisedError } from "./errors.ts";
+
+/** A message as the gateway makes it. */
 export interface TemplateMessage {
   readonly role: string;
   readonly content: string;
   readonly [key: string]: unknown;
 }
 
+/** Plain data throughout: what `JSON.parse` or `parseLossless` gives. */
 export interface TemplateInput {
-  readonly messages: readonly TemplateMessage[];
+  /** As the template is to see them; see `prepareMessages`. */
+  readonly messages: readonly MessageData[];
   readonly addGenerationPrompt: boolean;
-  /** `chat_template_kwargs`, `documents`: further variables; they never replace the ones above. */
-  readonly variables?: Readonly<Record<string, unknown>>;
+  /** An empty list is one: it chooses the template `tool_use`, where there is one. Absent: undefined in the template. */
+  readonly tools?: readonly unknown[];
+  readonly documents?: readonly unknown[];
+  /** The prompt ends inside the final message: behind its content (true), or behind the field of this name. */
+  readonly continueFinalMessage?: boolean | string;
+  /** Takes the named template, where the model has several. */
+  readonly template?: string;
+  /** `chat_template_kwargs`: further variables; they replace special tokens, but never the ones above. */
+  readonly variables?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
+  /** The clock of `strftime_now`; the local time counts. Default: now. */
+  readonly now?: Date;
 }
 
 /** A model's chat template, compiled once. */
 export interface ChatTemplate {
-  /** The prompt's text. Throws InvalidRequestError with the template's own words when it refuses the conversation. */
+  /**
+   * The prompt's text. Throws InvalidRequestError when it fails on the conversation; of the class ChatTemplateRefusal when the template
+   * refuses it by itself.
+   */
   render(input: TemplateInput): string;
+  /** The template writes tool calls only where content is null: see `prepareMessages`. */
+  readonly needsNullContent: boolean;
 }
 
-/** A template that does not compile. */
-export class ChatTemplateError extends Error {
-  override readonly name = "ChatTemplateError";
+/** The template refuses a conversation by `raise_exception`; the message is its own. */
+export class ChatTemplateRefusal extends InvalidRequestError {}
+
+/** Templates by name; `default` is the one for most conversations. */
+export type NamedTemplates = Readonly<Record<string, string>>;
+
+interface Compiled {
+  readonly source: string;
+  readonly template: CompiledTemplate;
 }
 
-/** @param specials texts of the special tokens that templates use, e.g. `bos_token`. */
-export function compileChatTemplate(source: string, specials: Readonly<Record<string, string>>): ChatTemplate {
-  let template: Template;
+function compileNamed(name: string, source: string): Compiled {
   try {
-    template = new Template(source);
+    return { source, template: compileTemplate(source) };
   } catch (error) {
-    throw new ChatTemplateError(`the chat template does not compile: ${(error as Error).message}`, { cause: error });
+    if (!(error instanceof ChatTemplateError)) throw error;
+    const which = name === "default" ? "the chat template" : `the chat template '${name}'`;
+    const where = error.line === undefined ? "" : `, line ${error.line}`;
+    throw new ChatTemplateError(`${which} does not compile${where}: ${error.message}`, {
+      line: error.line,
+      cause: error,
+    });
   }
+}
+
+/**
+ * @param source the template, or several by name.
+ * @param specials texts of the special tokens that templates use, e.g. `bos_token`.
+ * Throws a ChatTemplateError with the line of what is wrong.
+ */
+export function compileChatTemplate(
+  source: string | NamedTemplates,
+  specials: Readonly<Record<string, string>>,
+): ChatTemplate {
+  const sources = typeof source === "string" ? { default: source } : source;
+  const templates = new Map(Object.entries(sources).map(([name, text]) => [name, compileNamed(name, text)]));
+  let needsNullContent: boolean | undefined;
   return {
     render(input) {
-      try {
-        return template.render({
-          ...specials,
-          ...input.variables,
-          messages: input.messages,
-          add_generation_prompt: input.addGenerationPrompt,
-        });
-      } catch (error) {
-        throw new InvalidRequestError(`The chat template refuses these messages: ${(error as Error).message}`, {
-          param: "messages",
-          cause: error,
-        });
-      }
+      const { template, source: text } = choose(templates, input);
+      return renderWith(template, text, specials, input);
+    },
+    get needsNullContent() {
+      needsNullContent ??= losesCalls((messages) => this.render({ messages, addGenerationPrompt: false }));
+      return needsNullContent;
     },
   };
+}
+
+function choose(templates: ReadonlyMap<string, Compiled>, { template: name, tools }: TemplateInput): Compiled {
+  if (name !== undefined) {
+    const named = templates.get(name);
+    if (named === undefined) throw new InvalidRequestError(`The model has no chat template '${name.slice(0, 100)}'`);
+    return named;
+  }
+  const chosen = (tools === undefined ? undefined : templates.get("tool_use")) ?? templates.get("default");
+  if (chosen !== undefined) return chosen;
+  throw new InvalidRequestError("The model has several chat templates, none of them the default");
+}
+
+function renderWith(
+  template: CompiledTemplate,
+  source: string,
+  specials: Readonly<Record<string, string>>,
+  input: TemplateInput,
+): string {
+  const { continueFinalMessage: field = false, addGenerationPrompt } = input;
+  if (input.messages.length === 0)
+    throw new InvalidRequestError("There must be at least one message", { param: "messages" });
+  const continues = field !== false && field !== "";
+  if (continues && addGenerationPrompt)
+    throw new InvalidRequestError("continue_final_message and add_generation_prompt exclude each other", {
+      param: "continue_final_message",
+    });
+  try {
+    const messages = input.messages.map(messageValue);
+    const continuation = continues ? continueFinal(messages, field, source) : undefined;
+    const variables = variablesOf(specials, input);
+    variables.set("messages", continuation?.messages ?? messages);
+    const text = template.render(variables, input.now ?? new Date());
+    return continuation === undefined ? text : continuation.cut(text);
+  } catch (error) {
+    if (error instanceof TemplateRaisedError)
+      throw new ChatTemplateRefusal(error.message, { param: "messages", cause: error });
+    if (!(error instanceof ChatTemplateError)) throw error;
+    const where = error.line === undefined ? "" : ` (line ${error.line} of the template)`;
+    throw new InvalidRequestError(`The chat template fails on these messages: ${error.message}${where}`, {
+      param: "messages",
+      cause: error,
+    });
+  }
+}
+
+function variablesOf(specials: Readonly<Record<string, string>>, input: TemplateInput): Map<string, Value> {
+  const { variables = {}, tools, documents, addGenerationPrompt } = input;
+  const values = new Map<string, Value>(Object.entries(specials));
+  for (const [name, value] of variables instanceof Map ? variables : Object.entries(variables))
+    if (value !== undefined) values.set(name, plainValue(value));
+  if (tools !== undefined) values.set("tools", plainValue(tools));
+  if (documents !== undefined) values.set("documents", plainValue(documents));
+  values.set("add_generation_prompt", addGenerationPrompt);
+  return values;
+}
+
+const PROBE = "probe_of_a_call";
+
+/**
+ * Whether a template writes a tool call of a message with null content, and not of one without content. Tried out, with arguments as an
+ * object and as a string: templates want one or the other.
+ */
+function losesCalls(render: (messages: readonly MessageData[]) => string): boolean {
+  const conversation = (args: unknown): MessageData[] => [
+    { role: "user", content: "a" },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "call00000", type: "function", function: { name: PROBE, arguments: args } }],
+    },
+    { role: "tool", content: "b", tool_call_id: "call00000", name: PROBE },
+  ];
+  const writes = (keepNullContent: boolean): boolean =>
+    [{}, "{}"].some((args) => {
+      try {
+        return render(prepareMessages(conversation(args), { keepNullContent }).map(withoutName)).includes(PROBE);
+      } catch {
+        return false;
+      }
+    });
+  return !writes(false) && writes(true);
+}
+
+/** The result of the call shall not show the name. */
+function withoutName(message: ReadonlyMap<string, Value>): ReadonlyMap<string, Value> {
+  const copy = new Map(message);
+  copy.delete("name");
+  return copy;
 }

@@ -1,7 +1,7 @@
-import { type ChatTemplate, ChatTemplateError, compileChatTemplate } from "./chat-template.ts";
+import { type ChatTemplate, compileChatTemplate, type NamedTemplates } from "./chat-template.ts";
+import { ChatTemplateError } from "./errors.ts";
 
-const SPECIALS = ["bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token"];
-const utf8 = new TextDecoder();
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 function jsonFile(files: ReadonlyMap<string, Uint8Array>, name: string): Record<string, unknown> {
   const bytes = files.get(name);
@@ -24,40 +24,79 @@ function tokenText(value: unknown): string | undefined {
 
 /** What a serving thread needs to compile a template; can be sent between threads. */
 export interface TemplateSource {
+  /** The only template, or the one named `default`. */
   readonly source: string;
+  /** Texts of special tokens by the variable that holds them. */
   readonly specials: Readonly<Record<string, string>>;
+  /** All templates of a model that has several. */
+  readonly named?: NamedTemplates;
 }
 
+/** Folder of further templates, each under its file's name. */
+const ADDITIONAL = /^additional_chat_templates\/([^/]+)\.jinja$/;
+
 /**
- * Finds a model's chat template as `transformers` does: chat_template.jinja first, then chat_template.json, then
- * tokenizer_config.json (a string, or a list of named ones of which `default` counts). Undefined when the model has none.
+ * Finds a model's chat template as `transformers` does: chat_template.jinja and the files of additional_chat_templates first, then
+ * chat_template.json, then tokenizer_config.json; the last two hold a text or a list of named ones. `override` is a template that
+ * takes the place of all. Undefined when the model has none. Throws a ChatTemplateError for files that are not JSON.
  */
 export function findChatTemplate(
   files: ReadonlyMap<string, Uint8Array>,
   override?: string,
 ): TemplateSource | undefined {
   const config = jsonFile(files, "tokenizer_config.json");
+  const specials = specialTokens(config, jsonFile(files, "special_tokens_map.json"));
+  if (override !== undefined) return { source: override, specials };
+  const found =
+    templateFiles(files) ??
+    templateTexts(jsonFile(files, "chat_template.json")["chat_template"]) ??
+    templateTexts(config["chat_template"]);
+  if (found === undefined) return undefined;
+  if (typeof found === "string") return { source: found, specials };
+  const source = found["default"] ?? Object.values(found)[0];
+  return source === undefined ? undefined : { source, specials, named: found };
+}
+
+/** `bos_token` and the like; models name further ones of their own, e.g. `image_token`. */
+function specialTokens(
+  config: Readonly<Record<string, unknown>>,
+  map: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> {
   const specials: Record<string, string> = {};
-  for (const name of SPECIALS) {
-    const text = tokenText(config[name]);
+  const extra = config["extra_special_tokens"];
+  const named = typeof extra === "object" && extra !== null && !Array.isArray(extra) ? extra : {};
+  const legacy = config["added_tokens_decoder"] === undefined ? map : {};
+  for (const [name, value] of [...Object.entries(legacy), ...Object.entries(named), ...Object.entries(config)]) {
+    const text = name.endsWith("_token") ? tokenText(value) : undefined;
     if (text !== undefined) specials[name] = text;
   }
-  const jinja = files.get("chat_template.jinja");
-  const source =
-    override ??
-    (jinja && utf8.decode(jinja)) ??
-    templateText(jsonFile(files, "chat_template.json")["chat_template"]) ??
-    templateText(config["chat_template"]);
-  return source === undefined ? undefined : { source, specials };
+  return specials;
 }
 
-function templateText(value: unknown): string | undefined {
+function templateFiles(files: ReadonlyMap<string, Uint8Array>): string | NamedTemplates | undefined {
+  const main = files.get("chat_template.jinja");
+  const named: Record<string, string> = main === undefined ? {} : { default: utf8.decode(main) };
+  for (const [name, bytes] of files) {
+    const [, stem] = ADDITIONAL.exec(name) ?? [];
+    if (stem !== undefined) named[stem] = utf8.decode(bytes);
+  }
+  const names = Object.keys(named);
+  if (names.length === 0) return undefined;
+  return names.length === 1 && main !== undefined ? named["default"] : named;
+}
+
+/** A template, or a list of `{name, template}`. */
+function templateTexts(value: unknown): string | NamedTemplates | undefined {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return undefined;
-  const named = (value as { name?: unknown; template?: unknown }[]).find((t) => t?.name === "default") ?? value[0];
-  return typeof named?.template === "string" ? named.template : undefined;
+  const named: Record<string, string> = {};
+  for (const item of value as { name?: unknown; template?: unknown }[]) {
+    if (typeof item?.name === "string" && typeof item.template === "string") named[item.name] = item.template;
+  }
+  return Object.keys(named).length === 0 ? undefined : named;
 }
 
-export function compileModelTemplate(source: TemplateSource): ChatTemplate {
-  return compileChatTemplate(source.source, source.specials);
+/** Throws a ChatTemplateError that names the line when it does not compile. */
+export function compileModelTemplate({ source, specials, named }: TemplateSource): ChatTemplate {
+  return compileChatTemplate(named ?? source, specials);
 }

@@ -142,7 +142,7 @@ describe("rendering", () => {
   });
 
   test("a template that fails on a conversation is a 400 as well, and can be used again", () => {
-    const template = compileChatTemplate("{{ messages[0].content | no_such_filter }}", {});
+    const template = compileChatTemplate("{% if messages %}{{ messages[0].content | no_such_filter }}{% endif %}", {});
     expect(() => template.render(input())).toThrow(InvalidRequestError);
     expect(() => template.render(input())).toThrow(InvalidRequestError);
   });
@@ -150,6 +150,9 @@ describe("rendering", () => {
   test("one that does not compile says so at load", () => {
     expect(() => compileModelTemplate({ source: "{% if %}", specials: {} })).toThrow(ChatTemplateError);
     expect(() => compileModelTemplate({ source: "{{ 'open", specials: {} })).toThrow(ChatTemplateError);
+    expect(() => compileModelTemplate({ source: "a\n{{ x | no_such_filter }}", specials: {} })).toThrow(
+      "the chat template does not compile, line 2: No filter named 'no_such_filter' found.",
+    );
   });
 
   test("text of messages is never read as a template", () => {

@@ -1,0 +1,53 @@
+/**
+ * What a render may use up. A template comes from a stranger, so everything that takes time or memory is charged here, in units of about
+ * 20 ns: a statement, a turn of a loop, an item of a list that is made, 64 characters of a string that is made.
+ * Rendering is synchronous, so one budget for the thread is enough.
+ */
+import { TemplateLimitError } from "../errors.ts";
+
+/** Units of work of one render: some 0.5 s. 1,000 messages with tools need about 100,000. */
+const MAX_WORK = 20_000_000;
+/** UTF-16 units of one string, the prompt included. */
+const MAX_TEXT = 1 << 26;
+/** Items of a list. */
+const MAX_ITEMS = 2_000_000;
+/** Macros, loops and blocks that call each other, and values inside of values. Python gives up at about 200. */
+export const MAX_DEPTH = 200;
+/** Bits of an integer; Python prints none with more than 4,300 digits (14,284 bits). */
+export const MAX_BITS = 1 << 16;
+
+export const budget = { left: 0, depth: 0 };
+
+export function refill(): void {
+  budget.left = MAX_WORK;
+  budget.depth = 0;
+}
+
+function exhausted(): never {
+  throw new TemplateLimitError("the template does too much work");
+}
+
+/** Takes `units` from the budget; throws a TemplateLimitError when it is used up. */
+export function charge(units: number): void {
+  if ((budget.left -= units) < 0) exhausted();
+}
+
+/** To be called before a string of `length` units is made. */
+export function chargeText(length: number): void {
+  if (length > MAX_TEXT) throw new TemplateLimitError(`the template makes a text of more than ${MAX_TEXT} characters`);
+  charge(length >> 6);
+}
+
+/** To be called before a list of `length` items is made. */
+export function chargeItems(length: number): void {
+  if (length > MAX_ITEMS) throw new TemplateLimitError(`the template makes a list of more than ${MAX_ITEMS} items`);
+  charge(length);
+}
+
+/** Runs `inner` one level deeper. */
+export function deeper<T>(inner: () => T): T {
+  if (++budget.depth > MAX_DEPTH) throw new TemplateLimitError(`the template nests more than ${MAX_DEPTH} levels deep`);
+  const result = inner();
+  budget.depth--;
+  return result;
+}

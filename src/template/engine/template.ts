@@ -1,0 +1,99 @@
+/** Templates compiled once, and rendered with variables. */
+import { ChatTemplateError, TemplateLimitError } from "../errors.ts";
+import { type Block, childrenOf, type Expression, type Statement } from "./ast.ts";
+import { type Blocks, SelfReference } from "./blocks.ts";
+import { bodyCompiler } from "./compile.ts";
+import { entered, type Frame, rootFrame, writer } from "./frames.ts";
+import { GLOBALS } from "./globals.ts";
+import { syntaxError } from "./lexer.ts";
+import { refill } from "./limits.ts";
+import { parse } from "./parse.ts";
+import { type Cells, type Run, runtime } from "./runtime.ts";
+import { undeclared } from "./symbols.ts";
+import { Undefined, type Value } from "./values.ts";
+
+export interface CompiledTemplate {
+  /**
+   * The text for these variables. `now`: the clock of `strftime_now`, in local time.
+   * Throws a ChatTemplateError; of the class TemplateRaisedError when the template refuses by itself.
+   */
+  render(variables: ReadonlyMap<string, Value>, now: Date): string;
+}
+
+const MAX_SOURCE = 1 << 20;
+
+function blocksOf(nodes: Iterable<Statement | Expression>, found: Block[]): Block[] {
+  for (const node of nodes) {
+    if (node.type === "block") found.push(node);
+    blocksOf(childrenOf(node), found);
+  }
+  return found;
+}
+
+/** Compiles a template. Throws a ChatTemplateError with the line of what is wrong. */
+export function compileTemplate(source: string): CompiledTemplate {
+  try {
+    return compiled(source);
+  } catch (error) {
+    throw shallow(error);
+  }
+}
+
+function compiled(source: string): CompiledTemplate {
+  if (source.length > MAX_SOURCE) throw new ChatTemplateError(`a template of more than ${MAX_SOURCE} characters`);
+  const tree = parse(source);
+  const blocks: Blocks = new Map();
+  const body = bodyCompiler(blocks);
+  const part = (nodes: readonly Statement[], frame: Frame): Run => {
+    const names = frame.toplevel ? ["self"] : ["self", "super"];
+    const special = [...undeclared(nodes, names)];
+    for (const name of special) frame.symbols.parameter(name);
+    frame.symbols.visitAll(nodes);
+    const setters = special.map((name) => [name, writer(frame, name)] as const);
+    const run = entered(frame, body(nodes, frame));
+    return (cells) => {
+      for (const [name, set] of setters)
+        set(cells, name === "self" ? new SelfReference(blocks) : new Undefined("there is no parent block"));
+      return run(cells);
+    };
+  };
+  const found = blocksOf(tree, []);
+  for (const { name, line } of found) {
+    if (blocks.has(name)) syntaxError(`block '${name}' defined twice`, line);
+    blocks.set(name, () => 0);
+  }
+  const run = part(tree, rootFrame(true));
+  for (const block of found) blocks.set(block.name, part(block.body, rootFrame(false)));
+  return { render: (variables, now) => render(run, variables, now) };
+}
+
+function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date): string {
+  refill();
+  const given = new Map(GLOBALS);
+  for (const [name, value] of variables) given.set(name, value);
+  runtime.out = "";
+  runtime.line = 0;
+  runtime.now = now;
+  runtime.context = { vars: new Map(), given };
+  try {
+    const cells: Cells = [undefined];
+    run(cells);
+    return runtime.out;
+  } catch (error) {
+    const known = shallow(error);
+    if (known instanceof ChatTemplateError && runtime.line > 0) known.line ??= runtime.line;
+    throw known;
+  } finally {
+    runtime.out = "";
+    runtime.context = { vars: new Map(), given: new Map() };
+  }
+}
+
+/** The engine's own stack may end before the limits on depth are reached. */
+function shallow(error: unknown): unknown {
+  if (error instanceof RangeError && /call stack/i.test(error.message))
+    return new ChatTemplateError("the template is nested too deeply", { cause: error });
+  if (error instanceof RangeError)
+    return new TemplateLimitError("the template makes a value that is too large", { cause: error });
+  return error;
+}

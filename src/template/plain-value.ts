@@ -1,0 +1,51 @@
+import { type Key, PyFloat, type Value } from "./engine/values.ts";
+import { ChatTemplateError } from "./errors.ts";
+
+const MAX_DEPTH = 500;
+
+/**
+ * A value of the engine for plain data of JavaScript: JSON values as `JSON.parse` gives them, what `parseLossless` gives, and bigints.
+ * A number without a fraction is an int. Object keys whose value is undefined are left out; an undefined item of a list is none.
+ * Throws a ChatTemplateError for anything else: functions, dates, class instances.
+ */
+export function plainValue(value: unknown, depth = 0): Value {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      return numberValue(value);
+    case "bigint":
+      return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+    case "undefined":
+      return null;
+    case "object":
+      if (value === null || value instanceof PyFloat) return value;
+      // from parseLossless: all of it is made of the engine's values already
+      if (value instanceof Map) return value as ReadonlyMap<Key, Value>;
+      if (depth > MAX_DEPTH) throw new ChatTemplateError(`a variable nests more than ${MAX_DEPTH} levels deep`);
+      if (Array.isArray(value)) return value.map((item: unknown) => plainValue(item, depth + 1));
+      if (isPlain(value)) return objectValue(value, depth);
+  }
+  throw new ChatTemplateError("a variable of the template is not plain data");
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function numberValue(value: number): Value {
+  if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
+  if (!Number.isInteger(value) || Math.abs(value) >= 1e21) return new PyFloat(value);
+  return BigInt(String(value));
+}
+
+function objectValue(value: object, depth: number): ReadonlyMap<Key, Value> {
+  const dict = new Map<Key, Value>();
+  for (const key of Object.keys(value)) {
+    const item = (value as Readonly<Record<string, unknown>>)[key];
+    if (item !== undefined) dict.set(key, plainValue(item, depth + 1));
+  }
+  return dict;
+}
