@@ -32,6 +32,7 @@ function blocksOf(nodes: Iterable<Statement | Expression>, found: Block[]): Bloc
 
 /** Compiles a template. Throws a ChatTemplateError with the line of what is wrong. */
 export function compileTemplate(source: string): CompiledTemplate {
+  refill();
   try {
     return compiled(source);
   } catch (error) {
