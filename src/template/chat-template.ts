@@ -111,8 +111,6 @@ function renderWith(
   input: TemplateInput,
 ): string {
   const { continueFinalMessage: field = false, addGenerationPrompt } = input;
-  if (input.messages.length === 0)
-    throw new InvalidRequestError("There must be at least one message", { param: "messages" });
   const continues = field !== false && field !== "";
   if (continues && addGenerationPrompt)
     throw new InvalidRequestError("continue_final_message and add_generation_prompt exclude each other", {

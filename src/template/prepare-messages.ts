@@ -26,12 +26,13 @@ export function messageValue(message: MessageData): PreparedMessage {
  * Messages as transformers (5.24) hands them to a template: keys whose value is null are dropped (at the top level only), and reasoning is
  * there as `reasoning_content` and as `thinking`, whichever of the names it came under.
  * `keepNullContent`: for templates that write tool calls only where content is none (`ChatTemplate.needsNullContent`); transformers
- * itself loses the calls there.
+ * itself loses the calls there. Throws InvalidRequestError when there is no message.
  */
 export function prepareMessages(
   messages: readonly MessageData[],
   options: { readonly keepNullContent?: boolean } = {},
 ): PreparedMessage[] {
+  if (messages.length === 0) throw new InvalidRequestError("There must be at least one message", { param: "messages" });
   return messages.map((given) => {
     const message = messageValue(given);
     const keepContent = options.keepNullContent === true && hasCalls(message);
