@@ -16,7 +16,7 @@ export interface KernelHandle {
 /** Per thread: 2^15 words of up to 16 bytes (32 bytes each) and 2^12 longer ones (256 bytes each), 2 MB once filled. */
 const WORD_BITS = 15;
 const LONG_BITS = 12;
-const CACHE_BYTES = 2 ** WORD_BITS * 32 + 2 ** LONG_BITS * 256;
+const CACHE_BYTES = 2 ** WORD_BITS * 33 + 2 ** LONG_BITS * 256;
 /** Token texts kept per thread, replaced in place. */
 const TEXTS = 1 << 14;
 /** Looked-up token names kept per thread. */

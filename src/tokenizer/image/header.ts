@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 10;
+export const IMAGE_VERSION = 12;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -31,8 +31,7 @@ export const Word = {
   byteIds: 16,
   bytePairs: 17,
   pairs: 18,
-  pairSlots: 19,
-  pairFilter: 20,
+  pairBits: 19,
   mediumSlots: 21,
   joinFilter: 22,
   joinShift: 23,
@@ -47,8 +46,8 @@ export const Word = {
   joinBorders: 33,
   wholeFilter: 34,
   hotPairs: 36,
-  hotSlots: 37,
-  hotRanks: 38,
+  morePairs: 37,
+  moreMask: 38,
   tokenFilter: 39,
   splits: 40,
   asciiJoins: 42,
@@ -86,5 +85,7 @@ export const SPECIAL_ID = 1 << 30;
 export const LSTRIP_ID = 1 << 29;
 export const RSTRIP_ID = 1 << 28;
 export const CUT_ID = 1 << 27;
-/** Ids must stay below: a merge's key packs two ids into 40 bits. */
-export const MAX_TOKENS = 1 << 20;
+/** Ids must stay below: a merge's key packs two ids into 40 bits, and one id stands for no token. */
+export const MAX_TOKENS = (1 << 20) - 1;
+/** Merges must be fewer: 20 bits hold a rank + 1. */
+export const MAX_MERGES = (1 << 20) - 1;

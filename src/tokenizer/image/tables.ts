@@ -1,11 +1,14 @@
 import { TokenizerError } from "../tokenizer.ts";
 import type { AddedTrie } from "./added-tokens.ts";
-import type { WordName } from "./header.ts";
+import { MAX_MERGES, type WordName } from "./header.ts";
 import { type ImageLayout, type ImageUnderWork, powerOfTwo } from "./layout.ts";
 import { countByLength, type Vocabulary } from "./vocabulary.ts";
 
-/** Merges of lower rank go to a small table of their own. */
-const HOT_RANKS = 24_000;
+/** A bucket of merges (kernel/lookup.as.ts), and buckets of the table of hot pairs. */
+const BUCKET = 64;
+const HOT_BUCKETS = 2 ** 13;
+/** Least size of the table of the other pairs, as a power of two: the entries' tags have no more bits. */
+const PAIR_BITS = 16;
 /** Free entries at the end of an open-addressed table: probing never wraps around. */
 const SPARE = 1024;
 
@@ -13,7 +16,8 @@ const SPARE = 1024;
 export function placeTokens(layout: ImageLayout, v: Vocabulary, trie: AddedTrie): void {
   const { medium, long } = countByLength(v);
   const merges = v.merges.length / 3;
-  const hotRanks = Math.min(HOT_RANKS, merges);
+  if (merges >= MAX_MERGES) throw new TokenizerError(`tokenizer.json has ${merges} merges`);
+  const pairBits = Math.max(PAIR_BITS, Math.ceil(Math.log2(merges / (8 * 0.7))));
   const table = (name: WordName, slotsName: WordName, slots: number, entry: number): void => {
     layout.place(name, (slots + SPARE) * entry);
     layout.set(slotsName, slots);
@@ -25,17 +29,19 @@ export function placeTokens(layout: ImageLayout, v: Vocabulary, trie: AddedTrie)
   layout.set("addedOne", trie.onlyFirst);
   layout.place("byteIds", 1024);
   layout.place("tokenFilter", 2 ** 18);
-  table("hotPairs", "hotSlots", Math.ceil(hotRanks * 1.7), 16);
-  layout.set("hotRanks", hotRanks);
+  layout.place("hotPairs", HOT_BUCKETS * BUCKET);
+  const more = powerOfTwo(merges / 8);
+  layout.place("morePairs", more * 16);
+  layout.set("moreMask", more - 1);
   const longSlots = powerOfTwo(long * 2);
   layout.place("longVocab", longSlots * 8);
   layout.set("longVocabMask", longSlots - 1);
-  layout.place("pairFilter", 2 ** 19);
   layout.set("tokenCount", v.tokenCount);
   layout.place("flags", v.tokenCount);
   layout.place("offsets", (v.tokenCount + 1) * 4);
   layout.place("bytes", v.bytes.length + 16);
-  table("pairs", "pairSlots", Math.ceil((merges - hotRanks) * 1.6), 16);
+  layout.place("pairs", 2 ** pairBits * BUCKET);
+  layout.set("pairBits", pairBits);
   table("short", "shortSlots", Math.ceil((v.tokenCount - medium - long) * 1.7), 16);
   table("medium", "mediumSlots", Math.ceil(medium * 1.6), 32);
 }
@@ -60,7 +66,9 @@ export function writeTokens({ bytes, words, offset }: ImageUnderWork, v: Vocabul
 export function writePairs({ kernel }: ImageUnderWork, v: Vocabulary): void {
   for (let m = 0; m < v.merges.length; m += 3) {
     if (!kernel.insertPair(v.merges[m]!, v.merges[m + 1]!, v.ranks[m / 3]!, v.merges[m + 2]!)) {
-      throw new TokenizerError(`merge ${m / 3} of tokenizer.json repeats an earlier one`);
+      throw new TokenizerError(
+        `merge ${m / 3} of tokenizer.json repeats an earlier one, or does not fit into the tables`,
+      );
     }
   }
 }

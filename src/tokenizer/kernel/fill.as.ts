@@ -1,9 +1,8 @@
 /** Filling a new image: all tables zero, long ones -1. The kernel fills its own tables, so that both sides hash alike. */
-import { findPair, hash16, hash8, hashLong, setTokenBit } from "./lookup.as";
+import { findPair, hash16, hash8, hashLong, insertEntry, pairId, pairRank, setTokenBit } from "./lookup.as";
 import { merge, setStopAt } from "./merge.as";
 import {
-  hotPairs, hotRanks, hotSlots, K0, longVocab, longVocabMask, medium, mediumSlots, pairFilter, pairs, pairSlots,
-  result, short, shortSlots, splits, tokenBytes, tokenOffsets, wholeFilter, wholeOnly, wholeOnlyMask,
+  longVocab, longVocabMask, medium, mediumSlots, result, short, shortSlots, splits, tokenBytes, tokenOffsets, wholeFilter, wholeOnly, wholeOnlyMask,
 } from "./state.as";
 
 export function insertToken(id: u32): void {
@@ -49,19 +48,9 @@ function insertLong(table: usize, mask: u32, s: usize, len: i32, id: u32): void 
   store<u32>(table + (<usize>i << 3), id, 4);
 }
 
-/** False if the pair was there before: its first rank stays. */
+/** False if the pair was there before (its first rank stays), or there is no room. */
 export function insertPair(x: u32, y: u32, rank: u32, id: u32): bool {
-  if (findPair(x, y)) return false;
-  const key = (<u64>x << 20) | <u64>y;
-  const h = key * K0;
-  const f = pairFilter + (<usize>(h >> 47) << 2);
-  store<u32>(f, load<u32>(f) | (1 << (<u32>(h >> 42) & 31)));
-  let at = rank < hotRanks ? hotPairs + (<usize>(((h >> 32) * hotSlots) >> 32) << 4) : pairs + (<usize>(((h >> 32) * pairSlots) >> 32) << 4);
-  while (load<u32>(at, 8)) at += 16;
-  store<u64>(at, key);
-  store<u32>(at, rank + 1, 8);
-  store<u32>(at, id, 12);
-  return true;
+  return !findPair(x, y) && insertEntry(x, y, rank, id);
 }
 
 /** Finds the last merge of a token of 2 to 60 bytes that encodes to itself: both parts must be registered already. */
@@ -77,9 +66,9 @@ export function insertSplit(id: u32): void {
   if (n != 2) return;
   const x = load<u32>(result), y = load<u32>(result, 4);
   const pair = findPair(x, y);
-  if (!pair || load<u32>(pair, 12) != id) return;
+  if (!pair || pairId(pair) != id) return;
   const a = load<u64>(splits + (<usize>x << 3)), b = load<u64>(splits + (<usize>y << 3));
-  const rank = <u64>load<u32>(pair, 8);
+  const rank = <u64>pairRank(pair);
   // merges must come in the order of their ranks, else the undoing in `fits` goes wrong
   if (a != -1 && b != -1 && a >> 40 < rank && b >> 40 < rank) store<u64>(at, (rank << 40) | (<u64>x << 20) | <u64>y);
 }

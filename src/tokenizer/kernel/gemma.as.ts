@@ -1,8 +1,8 @@
 /** Gemma: no pieces, characters instead of bytes, ' ' stands for U+2581. */
 import { codePoint, width } from "./characters.as";
 import { insertJoin, joinBit } from "./joins.as";
-import { findPair, hash8, shortToken } from "./lookup.as";
-import { mergeHeap, mergeLoop, rankPair } from "./merge.as";
+import { hash8, shortToken } from "./lookup.as";
+import { mergeHeap, mergeSymbols, symbols } from "./merge.as";
 import { put } from "./put.as";
 import { asciiJoins, byteIds, ceiling, joinFilter, reserve, scratch, setResult } from "./state.as";
 import { eq } from "./window.as";
@@ -10,7 +10,7 @@ import { eq } from "./window.as";
 /** Merging starts from characters, or from the bytes of those that are no tokens. */
 export function mergeGemma(s: usize, len: i32): i32 {
   reserve(<usize>len * 36 + 1024);
-  const P = scratch;
+  const P = <usize>len > 60 ? scratch : symbols();
   let n: usize = 0;
   const e = s + <usize>len;
   for (let p = s; p < e; ) {
@@ -28,13 +28,8 @@ export function mergeGemma(s: usize, len: i32): i32 {
   setResult(P);
   if (n < 2) return <i32>n;
   if (n > 60) return mergeHeap(<i32>n);
-  const R = scratch + 256, M = scratch + 512, NX = scratch + 768, PV = scratch + 832;
-  for (let i: usize = 0; i < n; i++) {
-    store<u8>(NX + i, i + 1);
-    store<u8>(PV + i + 1, i);
-    rankPair(R, M, i, i + 1 < n ? findPair(load<u32>(P + (i << 2)), load<u32>(P + (i << 2), 4)) : 0);
-  }
-  return mergeLoop(<i32>n);
+  if (P == scratch) memory.copy(symbols(), scratch, n << 2);
+  return mergeSymbols(<i32>n);
 }
 
 /** Cuts wherever no merge joins the two characters. U+2581 in the text must have become a space. */

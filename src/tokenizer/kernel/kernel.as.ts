@@ -7,6 +7,7 @@ import { three } from "./characters.as";
 import { sectionGemma, spaces } from "./gemma.as";
 import { putWide } from "./joins.as";
 import { piece } from "./pieces.as";
+import { clearMerges, mergeAll } from "./lanes.as";
 import { put } from "./put.as";
 import { classIndex, classPages, family, GEMMA, GPT2, prefix, PREFIX_EACH, PREFIX_EACH_BARE, PREFIX_FIRST_BARE, ceiling, setBudget } from "./state.as";
 import { starts } from "./window.as";
@@ -38,7 +39,7 @@ function section(p: usize, n: usize, o: usize): usize {
     o = e - p > 3 ? putWide(p, e, o) : put(p, <i32>(e - p), o, true);
     p = e;
   }
-  return o;
+  return o < ceiling ? mergeAll(o) : o;
 }
 
 let cutCount: i32 = 0;
@@ -65,6 +66,7 @@ export function encode(p: usize, n: usize, out: usize, split: i32, budget: i32, 
   let s = p;
   const from = p;
   setBudget(out, budget);
+  clearMerges();
   cutCount = 0;
   if (split) {
     while (true) {

@@ -15,7 +15,7 @@ export interface Kernel {
   normal(from: number, to: number): number;
   insertToken(id: number): void;
   insertWholeOnly(id: number): void;
-  /** 0 if the pair was there before. */
+  /** 0 if the pair was there before, or there is no room. */
   insertPair(left: number, right: number, rank: number, merged: number): number;
   insertJoin(a: number, b: number): void;
   insertAnyJoin(a: number, b: number): void;

@@ -1,7 +1,6 @@
 /** Tokens by their bytes and merges by their parts. */
 import {
-  hotPairs, hotSlots, K0, K1, medium, mediumSlots, pairFilter, pairs, pairSlots, short, shortSlots, tokenBytes,
-  tokenFilter, tokenOffsets,
+  hotPairs, K0, K1, medium, mediumSlots, moreMask, morePairs, pairBits, pairs, short, shortSlots, tokenBytes, tokenFilter, tokenOffsets,
 } from "./state.as";
 
 @inline
@@ -98,25 +97,102 @@ function mediumToken(k0: u64, k1: u64, h: u32, len: i32): i32 {
   return -1;
 }
 
-/** Address of the merge (x, y) in `pairs`, or 0. */
+/*
+ * Merges lie in buckets of one cache line: 8 entries of rank + 1 (20 bits), id of the result (20) and tag (24), free ones 0 and last.
+ * The product with an odd number, cut to the width of the key, is a bijection: its top bits choose the bucket, the others are the tag,
+ * so within a bucket an equal tag is an equal pair. Pairs of two ids below HOT_IDS have a smaller table. What a full bucket does not
+ * take lies in `morePairs`: key and entry.
+ */
+const HOT_ID_BITS: u64 = 10;
+const HOT_BITS: u64 = 13;
+const HOT_IDS: u32 = 1 << 10;
+const TAG: u64 = 0xffffff;
+
 @inline
-export function findPair(x: u32, y: u32): usize {
-  const key = (<u64>x << 20) | <u64>y;
-  const h = key * K0;
-  if (!((load<u32>(pairFilter + (<usize>(h >> 47) << 2)) >> (<u32>(h >> 42) & 31)) & 1)) return 0;
-  return findFar(key, h);
+export function pairHash(x: u32, y: u32): u64 {
+  const hot = (x | y) < HOT_IDS;
+  const key = (<u64>x << select<u64>(HOT_ID_BITS, 20, hot)) | <u64>y;
+  return (key * K0) << select<u64>(64 - 2 * HOT_ID_BITS, 24, hot);
 }
 
-function findFar(key: u64, h: u64): usize {
-  let at = hotPairs + (<usize>(((h >> 32) * hotSlots) >> 32) << 4);
-  while (load<u32>(at, 8)) {
-    if (load<u64>(at) == key) return at;
-    at += 16;
+@inline
+export function pairBucket(x: u32, y: u32, h: u64): usize {
+  const hot = (x | y) < HOT_IDS;
+  return select<usize>(hotPairs, pairs, hot) + (<usize>(h >> (64 - select<u64>(HOT_BITS, pairBits, hot))) << 6);
+}
+
+@inline
+export function pairTag(x: u32, y: u32, h: u64): u64 {
+  return (h >> (40 - select<u64>(HOT_BITS, pairBits, (x | y) < HOT_IDS))) & TAG;
+}
+
+/** The entry of the merge (x, y), or 0. No branch depends on what is found. */
+@inline
+export function findPair(x: u32, y: u32): u64 {
+  const h = pairHash(x, y);
+  return findAt(pairBucket(x, y, h), pairTag(x, y, h), x, y);
+}
+
+/** The same with bucket and tag known. */
+@inline
+export function findAt(at: usize, tag: u64, x: u32, y: u32): u64 {
+  const found = inBucket(at, tag);
+  return <u32>(found == 0) & <u32>(load<u64>(at, 56) != 0) ? findMore(x, y) : found;
+}
+
+@inline
+function inBucket(at: usize, tag: u64): u64 {
+  const mask = i64x2.splat(TAG), t = i64x2.splat(tag);
+  const a = v128.load(at), b = v128.load(at, 16), c = v128.load(at, 32), d = v128.load(at, 48);
+  const ab = v128.or(v128.and(a, v128.eq<i64>(v128.and(a, mask), t)), v128.and(b, v128.eq<i64>(v128.and(b, mask), t)));
+  const cd = v128.or(v128.and(c, v128.eq<i64>(v128.and(c, mask), t)), v128.and(d, v128.eq<i64>(v128.and(d, mask), t)));
+  const all = v128.or(ab, cd);
+  return v128.extract_lane<u64>(all, 0) | v128.extract_lane<u64>(all, 1);
+}
+
+/** Place of the pair in `morePairs`, or the free one where it belongs. */
+@inline
+function moreAt(x: u32, y: u32): usize {
+  const key = (<u64>x << 20) | <u64>y;
+  let i = <u32>((key * K1) >> 32);
+  while (true) {
+    const at = morePairs + (<usize>(i & moreMask) << 4);
+    if (!load<u64>(at, 8) || load<u64>(at) == key) return at;
+    i++;
   }
-  at = pairs + (<usize>(((h >> 32) * pairSlots) >> 32) << 4);
-  while (load<u32>(at, 8)) {
-    if (load<u64>(at) == key) return at;
-    at += 16;
+}
+
+function findMore(x: u32, y: u32): u64 {
+  return load<u64>(moreAt(x, y), 8);
+}
+
+let moreCount: u32 = 0;
+
+/** Adds a merge that is not there yet. False if there is no room. */
+export function insertEntry(x: u32, y: u32, rank: u32, id: u32): bool {
+  const h = pairHash(x, y);
+  const entry = (<u64>(rank + 1) << 44) | (<u64>id << 24) | pairTag(x, y, h);
+  const bucket = pairBucket(x, y, h);
+  for (let at = bucket; at < bucket + 64; at += 8) {
+    if (load<u64>(at)) continue;
+    store<u64>(at, entry);
+    return true;
   }
-  return 0;
+  if (++moreCount > (moreMask >> 1)) return false;
+  const at = moreAt(x, y);
+  store<u64>(at, (<u64>x << 20) | <u64>y);
+  store<u64>(at, entry, 8);
+  return true;
+}
+
+/** Rank + 1 of a merge's entry; 0 for no entry. */
+@inline
+export function pairRank(entry: u64): u32 {
+  return <u32>(entry >> 44);
+}
+
+/** Id that a merge makes. */
+@inline
+export function pairId(entry: u64): u32 {
+  return <u32>(entry >> 24) & 0xfffff;
 }

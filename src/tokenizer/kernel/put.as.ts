@@ -1,11 +1,12 @@
 /** Ids of one piece, or of a part that no merge crosses: looked up, from the cache, or merged. */
 import { findTokenBy, hash16, hash8, hashLong, same } from "./lookup.as";
 import { putHuge, WINDOW } from "./long.as";
+import { mergeLater, remember, wordMark } from "./lanes.as";
 import { merge } from "./merge.as";
 import { search } from "./search.as";
 import {
   family, GEMMA, longVocab, longVocabMask, longWords, longWordsMask, medium, mediumSlots, result, short, shortSlots, spend,
-  wholeFilter, wholeOnly, wholeOnlyMask, words, wordsShift,
+  wholeFilter, wholeOnly, wholeOnlyMask, wordMarks, words, wordsShift,
 } from "./state.as";
 
 const LONG_ENTRY: usize = 256; // hash, length, count, 116 key bytes, 32 ids
@@ -70,6 +71,10 @@ function putWord(s: usize, len: i32, o: usize, whole: bool, k0: u64, k1: u64, h:
     }
   }
   const w = words + (<usize>((h * 0x9e3779b1) >> wordsShift) << 6);
+  const marks = wordMarks + ((w - words) >> 5);
+  const mark = <u32>load<u16>(marks);
+  const own = wordMark(h);
+  if (((mark & 255) != own) & ((mark >> 8) != own)) return putNew(s, len, o, k0, k1, w);
   let m = load<u32>(w, 28);
   if (m >> 8 == <u32>len && load<u64>(w) == k0 && load<u64>(w, 8) == k1) {
     v128.store(o, v128.load(w, 16));
@@ -80,23 +85,19 @@ function putWord(s: usize, len: i32, o: usize, whole: bool, k0: u64, k1: u64, h:
     v128.store(o, v128.load(w, 48));
     return o + ((<usize>m & 255) << 2);
   }
+  return putNew(s, len, o, k0, k1, w);
+}
+
+/** What is not in the cache either: `set` is its place there. */
+function putNew(s: usize, len: i32, o: usize, k0: u64, k1: u64, w: usize): usize {
   if (!spend(cost(len), o)) return o;
   // searching beats merging in words of other scripts (and in long ones), not in short ASCII words
-  let n = family != GEMMA && load<u8>(s + <usize>len - 1) > 127 ? search(s, len) : 0;
-  if (!n) n = merge(s, len);
+  let n = 0;
+  if (family == GEMMA) n = merge(s, len);
+  else if (load<u8>(s + <usize>len - 1) > 127) n = search(s, len);
+  if (!n) return mergeLater(s, len, k0, k1, w, o);
   for (let i = 0; i < n; i++) store<u32>(o + (<usize>i << 2), load<u32>(result + (<usize>i << 2)));
-  if (n <= 3) {
-    if (load<u32>(w, 28)) {
-      v128.store(w, v128.load(w), 32);
-      v128.store(w, v128.load(w, 16), 48);
-    }
-    store<u64>(w, k0);
-    store<u64>(w, k1, 8);
-    store<u32>(w, load<u32>(result), 16);
-    store<u32>(w, load<u32>(result, 4), 20);
-    store<u32>(w, load<u32>(result, 8), 24);
-    store<u32>(w, (len << 8) | n, 28);
-  }
+  remember(w, k0, k1, len, result, n);
   return o + (<usize>n << 2);
 }
 

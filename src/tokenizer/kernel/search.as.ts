@@ -1,5 +1,5 @@
 /** Encoding a word by looking for tokens that fit each other, instead of merging. */
-import { findPair, tokenAt } from "./lookup.as";
+import { findPair, pairRank, tokenAt } from "./lookup.as";
 import { byteIds, NONE, scratch, setResult, splits } from "./state.as";
 
 /**
@@ -10,7 +10,7 @@ function fits(a: u32, b: u32): bool {
   let before = NONE;
   while (true) {
     const pair = findPair(a, b);
-    if (pair && load<u32>(pair, 8) < before) return false;
+    if (pair && pairRank(pair) < before) return false;
     const sa = load<u64>(splits + (<usize>a << 3)), sb = load<u64>(splits + (<usize>b << 3));
     if (!(sa | sb)) return true;
     if (sa >> 40 > sb >> 40) {

@@ -14,6 +14,8 @@ export const MEMO_BYTES: usize = 2048;
 export const K0: u64 = 0x9e3779b97f4a7c15;
 export const K1: u64 = 0xc2b2ae3d27d4eb4f;
 export const NONE: u32 = 0xffffffff;
+/** No token: stands before and behind the symbols of a word. */
+export const NOBODY: u32 = 0xfffff;
 export let family: i32 = 0;
 export let maxDigits: i32 = 3;
 export let prefix: i32 = 0; // Gemma's way with a space put before sections: see PREFIX_
@@ -34,14 +36,13 @@ export let wholeOnlyMask: u32 = 0;
 export let wholeFilter: usize = 0; // 4096 bits by the hash of the first 16 bytes
 export let byteIds: usize = 0;
 export let bytePairs: usize = 0; // rank + 1 and id by two bytes
-export let pairs: usize = 0; // 16-byte entries: left << 20 | right, rank + 1, id
-export let pairSlots: u64 = 0;
+export let pairs: usize = 0; // merges by their parts, buckets of 8 entries of 8 bytes: see lookup.as.ts
+export let pairBits: u64 = 0; // log2 of the number of buckets
+export let morePairs: usize = 0; // 16-byte entries: key, entry
+export let moreMask: u32 = 0;
+export let hotPairs: usize = 0; // the same for merges whose parts both have low ids: buckets that stay near
 export let tokenFilter: usize = 0; // 2 Mbit: may these bytes be a token of up to 16 bytes?
 export let splits: usize = 0; // u64 per token, its last merge: rank + 1 24 (0: a single byte), left 20, right 20; -1 if search may not use it
-export let hotPairs: usize = 0; // the merges of lowest rank, in a small table of their own
-export let hotSlots: u64 = 0;
-export let hotRanks: u32 = 0;
-export let pairFilter: usize = 0; // 4 Mbit: most lookups are for pairs that do not merge
 export let joinFilter: usize = 0; // pairs of neighbouring characters that some merge joins
 export let joinShift: u32 = 0;
 export let joinBorders: usize = 0; // byte by (last 6 bits of a character, low 4 bits of the next one's first byte): some merge of partial characters joins there
@@ -52,15 +53,17 @@ export let addedFirst: usize = 0;
 export let addedOne: i32 = -1; // the only first byte of added tokens, or -1
 export let words: usize = 0; // cache, 2-way sets of 32-byte entries: key 16, 3 ids, length << 8 | count
 export let wordsShift: u32 = 0;
+export let wordMarks: usize = 0; // a byte for each of its entries: most words that are not in it are known by this
 export let longWords: usize = 0; // cache, direct mapped
 export let longWordsMask: u32 = 0;
 export let scratch: usize = 0;
 let scratchSize: usize = 0;
+export let lanes: usize = 0; // words that are merged in turn, 6 kB
 export let memo: usize = 0; // windows of a long piece
 export let result: usize = 0; // ids of the last merge
 export let asciiJoins: usize = 0; // Gemma: byte by two ASCII characters
 
-/** Takes the image at `header`; `cache` is zeroed room for 2^wordBits words (32 bytes each) and 2^longBits long words (256 bytes each). */
+/** Takes the image at `header`; `cache` is zeroed room for 2^wordBits words (32 bytes each) and 2^longBits long words (256 bytes each), and a byte for each word. */
 export function init(header: usize, cache: usize, wordBits: i32, longBits: i32): void {
   family = load<i32>(header, 8);
   maxDigits = load<i32>(header, 12);
@@ -82,15 +85,14 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   byteIds = header + load<u32>(header, 64);
   bytePairs = header + load<u32>(header, 68);
   pairs = header + load<u32>(header, 72);
-  pairSlots = load<u32>(header, 76);
-  pairFilter = header + load<u32>(header, 80);
+  pairBits = load<u32>(header, 76);
   joinFilter = header + load<u32>(header, 88);
   joinShift = load<u32>(header, 92);
   joinBorders = header + load<u32>(header, 132);
   wholeFilter = header + load<u32>(header, 136);
+  morePairs = header + load<u32>(header, 148);
+  moreMask = load<u32>(header, 152);
   hotPairs = header + load<u32>(header, 144);
-  hotSlots = load<u32>(header, 148);
-  hotRanks = load<u32>(header, 152);
   tokenFilter = header + load<u32>(header, 156);
   splits = header + load<u32>(header, 160);
   asciiJoins = header + load<u32>(header, 168);
@@ -102,9 +104,12 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   words = cache;
   wordsShift = 32 - (wordBits - 1);
   longWords = cache + (<usize>32 << wordBits);
+  wordMarks = longWords + (<usize>256 << longBits);
   longWordsMask = (1 << longBits) - 1;
   reserve(4096);
   memo = scratch + 65536 - MEMO_BYTES; // behind what merging a window takes
+  lanes = memo - 6144;
+  scratchSize = lanes - scratch;
 }
 
 /**
