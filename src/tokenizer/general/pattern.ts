@@ -1,15 +1,7 @@
 /** Patterns of Oniguruma (Ruby syntax, as the Rust library uses it) as JS regular expressions over classes of its own tables. */
-import { TokenizerError } from "../tokenizer.ts";
-import { property, shorthand } from "./properties.ts";
-import { classSource, complement, escapedPoint, intersection, NOTHING, type Ranges, union } from "./ranges.ts";
-
-interface Parser {
-  readonly source: string;
-  readonly chars: readonly string[];
-  at: number;
-  /** Capturing groups so far: each atomic group takes one. */
-  groups: number;
-}
+import { classRanges, escaped, next, type Parser, refused, take } from "./pattern-reader.ts";
+import { shorthand } from "./properties.ts";
+import { classSource, escapedPoint, type Ranges, union } from "./ranges.ts";
 
 /**
  * A global JS expression that matches where the pattern does. Throws `TokenizerError` for a construct that has no exact
@@ -20,22 +12,6 @@ export function compilePattern(source: string): RegExp {
   const out = alternatives(parser, false);
   if (parser.at < parser.chars.length) throw refused(parser, "a parenthesis without its other half");
   return new RegExp(out, "gu");
-}
-
-const refused = ({ source }: Parser, what: string): TokenizerError =>
-  new TokenizerError(`tokenizer.json has the pattern ${JSON.stringify(source)} with ${what}, which is not supported`);
-
-function take(p: Parser, text: string): boolean {
-  const chars = [...text];
-  if (!chars.every((c, i) => p.chars[p.at + i] === c)) return false;
-  p.at += chars.length;
-  return true;
-}
-
-function next(p: Parser): string {
-  const c = p.chars[p.at++];
-  if (c === undefined) throw refused(p, "an open end");
-  return c;
 }
 
 /** Alternatives up to a closing parenthesis or the end. `caseless`: letters of both cases match. */
@@ -116,8 +92,16 @@ function group(p: Parser, caseless: boolean): string {
     if (take(p, open)) return close(`(?${open}`, alternatives(p, caseless));
   if (take(p, "i:")) return close("(?:", alternatives(p, true));
   if (take(p, "-i:")) return close("(?:", alternatives(p, false));
+  if (named(p)) return close("(?:", alternatives(p, caseless)); // its name serves references only, which are refused
   if (take(p, ">")) return atomic(p, () => close("", alternatives(p, caseless)).slice(0, -1));
   throw refused(p, `the group (?${p.chars[p.at] ?? ""}`);
+}
+
+/** Passes over the name of a group, if there is one. */
+function named(p: Parser): boolean {
+  const name = /^<[A-Za-z_]\w*>/.exec(p.chars.slice(p.at, p.at + 40).join(""));
+  if (name) p.at += name[0].length;
+  return name !== null;
 }
 
 /** What was matched once stays matched: a look-ahead never goes back into itself. */
@@ -130,44 +114,19 @@ function escapedAtom(p: Parser, caseless: boolean): Atom {
   const c = next(p);
   if (c === "A") return { source: "(?<![^])" };
   if (c === "z") return { source: "(?![^])" };
+  if (c === "b" || c === "B") {
+    const word = classSource(shorthand("w", false)!);
+    const [at, notAt] = [
+      `(?<=${word})(?!${word})|(?<!${word})(?=${word})`,
+      `(?<=${word})(?=${word})|(?<!${word})(?!${word})`,
+    ];
+    return { source: `(?:${c === "b" ? at : notAt})` };
+  }
   p.at--;
   const found = escaped(p, false);
   return typeof found === "number"
     ? { source: literal(p, String.fromCodePoint(found), caseless) }
     : { source: classOf(p, found, caseless && found.length === 0) };
-}
-
-const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v: 11, a: 7, e: 27 };
-
-/** What stands behind a backslash: a code point, or a class. */
-function escaped(p: Parser, inBrackets: boolean): number | Ranges {
-  const c = next(p);
-  const control = CONTROLS[c];
-  if (control !== undefined) return control;
-  if (c === "p" || c === "P") {
-    const name = braced(p);
-    const ranges = property(name.replace(/^\^/, ""));
-    if (!ranges) throw refused(p, `\\p{${name}}`);
-    return (c === "P") !== name.startsWith("^") ? complement(ranges) : ranges;
-  }
-  const class_ = shorthand(c, inBrackets);
-  if (class_) return class_;
-  if (c === "x" || c === "u") {
-    const digits =
-      c === "x" && p.chars[p.at] === "{" ? braced(p) : p.chars.slice(p.at, (p.at += c === "x" ? 2 : 4)).join("");
-    if (!/^[0-9A-Fa-f]+$/.test(digits) || Number.parseInt(digits, 16) > 0x10ffff) throw refused(p, `\\${c}`);
-    return Number.parseInt(digits, 16);
-  }
-  if (/[0-9A-Za-z]/.test(c)) throw refused(p, `\\${c}`);
-  return c.codePointAt(0)!;
-}
-
-function braced(p: Parser): string {
-  const end = p.chars.indexOf("}", p.at);
-  if (p.chars[p.at] !== "{" || end < 0) throw refused(p, "a brace that is missing");
-  const text = p.chars.slice(p.at + 1, end).join("");
-  p.at = end + 1;
-  return text;
 }
 
 const single = (c: string): Ranges => [c.codePointAt(0)!, c.codePointAt(0)! + 1];
@@ -194,46 +153,6 @@ function classOf(p: Parser, ranges: Ranges, caseless: boolean): string {
   return classSource(all);
 }
 
-/** The code points of a bracketed class; its `[` is behind. */
-function classRanges(p: Parser): Ranges {
-  const negated = take(p, "^");
-  let all: Ranges | undefined;
-  let part: Ranges = NOTHING;
-  for (let first = true; ; first = false) {
-    if (p.chars[p.at] === "]") {
-      if (first) throw refused(p, "an empty class");
-      p.at++;
-      break;
-    }
-    if (take(p, "&&")) {
-      all = all ? intersection(all, part) : part;
-      part = NOTHING;
-      continue;
-    }
-    part = union(part, classMember(p));
-  }
-  all = all ? intersection(all, part) : part;
-  return negated ? complement(all) : all;
-}
-
-function classMember(p: Parser): Ranges {
-  if (take(p, "[:")) throw refused(p, "a POSIX bracket");
-  if (take(p, "[")) return classRanges(p);
-  const from = classPoint(p);
-  if (typeof from !== "number") return from;
-  if (p.chars[p.at] !== "-" || p.chars[p.at + 1] === "]") return [from, from + 1];
-  p.at++;
-  if (p.chars[p.at] === "[") throw refused(p, "a range up to a class");
-  const to = classPoint(p);
-  if (typeof to !== "number" || to < from) throw refused(p, "a range that is none");
-  return [from, to + 1];
-}
-
-function classPoint(p: Parser): number | Ranges {
-  const c = next(p);
-  return c === "\\" ? escaped(p, true) : c.codePointAt(0)!;
-}
-
 /** The atom with what says how often it is wanted. */
 function quantified(p: Parser, atom: string): string {
   let out = atom;
@@ -258,6 +177,7 @@ function takeInterval(p: Parser): { source: string; fixed: boolean } | undefined
   if (!match || (match[1] === "" && match[3] === "")) return undefined;
   p.at += match[0].length;
   const from = match[1] || "0";
+  if (match[3] !== "" && Number(match[3]) < Number(from)) throw refused(p, match[0]);
   return match[2] === ""
     ? { source: `{${from}}`, fixed: true }
     : { source: `{${from},${match[3]}}`, fixed: match[3] === match[1] };

@@ -1,6 +1,6 @@
 /** Character classes of Oniguruma by their names in patterns. */
 import { CATEGORIES, categoryOf, Is, rangesWhere } from "./characters.ts";
-import { complement, EVERYTHING, intersection, type Ranges } from "./ranges.ts";
+import { complement, EVERYTHING, intersection, type Ranges, union } from "./ranges.ts";
 
 const LONG_NAMES: Readonly<Record<string, string>> = {
   letter: "l",
@@ -60,6 +60,9 @@ export function property(name: string): Ranges | undefined {
 
 function find(key: string): Ranges | undefined {
   if (key === "any") return EVERYTHING;
+  if (key === "ascii") return [0, 128];
+  if (key === "space") return shorthand("s", false);
+  if (key === "punct") return find("p");
   const short = LONG_NAMES[key] ?? key;
   if (short === "lc") return categories((c) => c === "Lu" || c === "Ll" || c === "Lt");
   // surrogates are in no text; they count as unassigned here
@@ -87,6 +90,13 @@ function scriptRanges(script: string): Ranges {
     }
   }
   return out;
+}
+
+/** The class that `[:name:]` names within brackets; undefined if there are no tables for it. */
+export function posixBracket(name: string): Ranges | undefined {
+  if (name === "punct") return union(property("p")!, property("s")!);
+  const letter = { space: "s", digit: "d", word: "w", xdigit: "h" }[name];
+  return letter === undefined ? undefined : shorthand(letter, true);
 }
 
 /** In brackets `\w` has no superscripts and fractions of Latin-1; outside of them it has. */

@@ -4,10 +4,11 @@ import { createHash } from "node:crypto";
 import { buildGeneral } from "../../../src/tokenizer/general/build.ts";
 import { openBlock } from "../../../src/tokenizer/general/memory.ts";
 import { openGeneral } from "../../../src/tokenizer/general/open.ts";
+import { preTokenizer } from "../../../src/tokenizer/general/pre-tokenizers.ts";
 import { property } from "../../../src/tokenizer/general/properties.ts";
 import type { EncodeOptions, Tokenizer } from "../../../src/tokenizer/tokenizer.ts";
 import { Rng } from "../tokenizer/strings.ts";
-import { classes, golden, numbers, points, text, variant, variantJson } from "./variants.ts";
+import { classes, expressions, golden, numbers, patterns, points, text, variant, variantJson } from "./variants.ts";
 
 const open = (json: Uint8Array): Tokenizer => openGeneral(buildGeneral(json));
 const line = (ids: Uint32Array): string => `[${ids.join(",")}]\n`;
@@ -81,4 +82,18 @@ test("scores are read as the library reads them", () => {
   const memory = buildGeneral(Buffer.from(`{"model":{"type":"Unigram","unk_id":0,"vocab":[${vocab}]}}`));
   expect([...openBlock(memory).tables.get("scores")!]).toEqual(numbers.map(([, value]) => value));
   expect(numbers.some(([text, value]) => Number(text) !== value)).toBe(true);
+});
+
+describe("patterns", () => {
+  const rng = new Rng(golden.seed);
+  const texts = Array.from({ length: golden.count }, (_, i) => text(rng, i, ["<s>", "foo"]));
+  test.each(expressions.map((expression, i) => [expression, patterns[i]] as const))("%s", (expression, wanted) => {
+    const split = preTokenizer({ type: "Split", pattern: { Regex: expression }, behavior: "Isolated", invert: false });
+    const hash = createHash("sha256");
+    for (const s of texts) {
+      const pieces = s === "" ? [] : split({ texts: [s], atStart: undefined }).texts;
+      hash.update(`${pieces.map((p) => `${p}\x1e`).join("")}\x1f`);
+    }
+    expect(hash.digest("hex")).toBe(wanted!);
+  });
 });

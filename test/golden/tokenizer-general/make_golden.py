@@ -15,7 +15,8 @@ The strings: COUNT, in turn by `string` of ../tokenizer/make_golden.py and by `h
 points.json: for some variants, over all code points of the planes 0, 1 and 14: the first 16 digits of a sha256 per block of 8,192
 code points, over the ids of texts of 32 of them with "a" between, as above. `classes`: for names of character classes the sha256
 of the code points that a pattern finds, written in decimals with commas. `numbers`: scores of a Unigram model as text and as the
-library read them.
+library read them. `patterns`: for each of patterns.json the sha256 of the pieces of the strings that a Split makes, each piece ended
+by U+001E and each string by U+001F.
 """
 import base64
 import gzip
@@ -25,7 +26,7 @@ import os
 import sys
 
 import tokenizers
-from tokenizers import Regex, Tokenizer, normalizers
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tokenizer"))
@@ -313,6 +314,15 @@ def classes():
     return out
 
 
+def patterns():
+    out = []
+    texts = strings(["<s>", "foo"])
+    for expression in json.load(open(os.path.join(HERE, "patterns.json"), encoding="utf-8")):
+        pre = pre_tokenizers.Split(Regex(expression), "isolated")
+        out.append(sha("".join(p + "\x1e" for p, _ in pre.pre_tokenize_str(s)) + "\x1f" for s in texts))
+    return out
+
+
 def numbers():
     r = Rng(SEED + 2)
     digits = lambda n: "".join(str(r.below(10)) for _ in range(n))
@@ -331,7 +341,7 @@ def main():
     rows = [variant(name, base, patch) for name, (base, patch) in all_variants.items()]
     files = {
         "variants.json": {"made_with": made_with, "seed": SEED, "count": COUNT, "variants": rows},
-        "points.json": {"made_with": made_with, "points": {n: points(load(*all_variants[n])) for n in POINTS}, "classes": classes(), "numbers": numbers()},
+        "points.json": {"made_with": made_with, "points": {n: points(load(*all_variants[n])) for n in POINTS}, "classes": classes(), "numbers": numbers(), "patterns": patterns()},
     }
     wrong = 0
     for name, data in files.items():

@@ -26,11 +26,14 @@ export const golden = parsed("variants.json") as {
   readonly count: number;
   readonly variants: readonly Variant[];
 };
-export const { points, classes, numbers } = parsed("points.json") as {
+export const { points, classes, numbers, patterns } = parsed("points.json") as {
   readonly points: Readonly<Record<string, readonly string[]>>;
   readonly classes: Readonly<Record<string, string>>;
   readonly numbers: readonly (readonly [text: string, value: number])[];
+  readonly patterns: readonly string[];
 };
+
+export const expressions = parsed("patterns.json") as readonly string[];
 
 let charsmap: string | undefined;
 
