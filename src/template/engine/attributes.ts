@@ -5,7 +5,7 @@ import { equal, keyOf, keysOf, pairsOf, setKey } from "./dict.ts";
 import { charge } from "./limits.ts";
 import { asIndex, bitLength } from "./numbers.ts";
 import { Range, View } from "./objects.ts";
-import { charAt, iterate, sliceIndices } from "./sequences.ts";
+import { charAt, contains, iterate, listOf, sliceIndices } from "./sequences.ts";
 import { type Access, braceFormat } from "./string-format.ts";
 import { TEXT_METHODS } from "./text-methods.ts";
 import {
@@ -110,6 +110,17 @@ const STR_METHODS: ReadonlyMap<string, Builtin> = new Map([
     ),
   ],
 ]);
+const RANGE_METHODS: ReadonlyMap<string, Builtin> = new Map([
+  ["count", builtin("count(self, value, /)", (self, value) => (contains(self as Value, value as Value) ? 1 : 0))],
+  [
+    "index",
+    builtin("index(self, value, /)", (self, value) => {
+      const at = listOf(self as Value).findIndex((item) => equal(item, value as Value));
+      if (at < 0) throw new ChatTemplateError("value is not in range");
+      return at;
+    }),
+  ],
+]);
 const NO_METHODS: ReadonlyMap<string, Builtin> = new Map();
 
 /** Methods that change their value: the sandbox hides them. */
@@ -136,6 +147,7 @@ function methodsOf(value: Value): ReadonlyMap<string, Builtin> {
   if (isList(value)) return LIST_METHODS;
   if (value instanceof Tuple) return TUPLE_METHODS;
   if (value instanceof PyFloat) return FLOAT_METHODS;
+  if (value instanceof Range) return RANGE_METHODS;
   return isInt(value) || typeof value === "boolean" ? INT_METHODS : NO_METHODS;
 }
 

@@ -3,7 +3,7 @@
 import { ChatTemplateError } from "../errors.ts";
 import type { Block } from "./ast.ts";
 import { builtin, PyFunction } from "./calls.ts";
-import { type Frame, reader } from "./frames.ts";
+import { type Frame, peeker } from "./frames.ts";
 import { type Context, captureCall, type Run, runtime, write } from "./runtime.ts";
 import { PyObject, type Value } from "./values.ts";
 
@@ -24,13 +24,16 @@ export function callBlock({ name, scoped, required }: Block, frame: Frame, block
     return () => {
       throw new ChatTemplateError(`Required block '${name}' not found`);
     };
-  const visible = scoped ? [...frame.symbols.visible().keys()].map((key) => [key, reader(frame, key)] as const) : [];
+  const visible = scoped ? [...frame.symbols.visible().keys()].map((key) => [key, peeker(frame, key)] as const) : [];
   return (cells) => {
     const { vars, given } = runtime.context;
     let { context } = runtime;
     if (scoped) {
       const all = new Map([...given, ...vars]);
-      for (const [key, read] of visible) all.set(key, read(cells));
+      for (const [key, peek] of visible) {
+        const value = peek(cells);
+        if (value !== undefined) all.set(key, value);
+      }
       context = { vars: new Map(), given: all };
     }
     write(runBlock(blocks, name, context));

@@ -12,7 +12,7 @@ import { syntaxError } from "./lexer.ts";
 import { charge } from "./limits.ts";
 import { BREAK, CONTINUE, capture, type Evaluate, type Run, runtime, write } from "./runtime.ts";
 import { str } from "./text.ts";
-import { truthy, typeError, type Value } from "./values.ts";
+import { textOf, truthy, typeError, typeName, type Value } from "./values.ts";
 
 /** What is left to do is nothing. */
 const NOTHING: Run = () => 0;
@@ -89,7 +89,7 @@ function statement(node: Statement, frame: Frame, body: CompileBody, blocks: Blo
       const caller = compileMacro(node, undefined, frame, body);
       const call = compileCall(node.call, frame, expression, (cells, kwargs) => kwargs.set("caller", caller(cells)));
       return priced(node, [node.call], (cells) => {
-        write(str(call(cells)));
+        writeText(call(cells));
         return 0;
       });
     }
@@ -187,6 +187,11 @@ function blockFilter(filter: Expression | undefined, frame: Frame): (cells: Para
   };
 }
 
+/** What a block gives must be text; only `{{ … }}` prints other values. */
+function writeText(value: Value): void {
+  write(textOf(value) ?? typeError(`expected str instance, ${typeName(value)} found`));
+}
+
 function filterBlock(node: Extract<Statement, { type: "filterBlock" }>, frame: Frame, body: CompileBody): Run {
   const inner = innerFrame(frame);
   inner.symbols.visitAll([...node.body, node.filter]);
@@ -195,7 +200,7 @@ function filterBlock(node: Extract<Statement, { type: "filterBlock" }>, frame: F
   return (cells) => {
     const { text, signal } = capture(run, cells);
     if (signal !== 0) return signal;
-    write(str(filtered(cells, text)));
+    writeText(filtered(cells, text));
     return 0;
   };
 }

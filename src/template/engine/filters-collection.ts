@@ -32,7 +32,7 @@ function first(value: Value): Value {
 }
 
 function last(value: Value): Value {
-  if (value instanceof Undefined) return typeError("'Undefined' object is not reversible");
+  if (value instanceof Undefined) return new Undefined("No last item, sequence was empty.");
   const items = itemsOf(value) ?? reversedItems(value)?.reverse();
   if (items === undefined) return typeError(`'${typeName(value)}' object is not reversible`);
   const found = items.at(-1);

@@ -2,12 +2,12 @@
 import { ChatTemplateError } from "../errors.ts";
 import { methodOf } from "./attributes.ts";
 import { type Builtin, builtin, callMethod, wantText } from "./calls.ts";
-import { compareTexts } from "./dict.ts";
+import { compareTexts, pairsOf } from "./dict.ts";
 import { fixed } from "./format-spec.ts";
 import { escapeHtml, escapeText, stripTags } from "./html.ts";
 import { charge, chargeText } from "./limits.ts";
 import { asIndex, toFloat, toInt } from "./numbers.ts";
-import { codePoints, textLength } from "./sequences.ts";
+import { codePoints, lengthOf, listOf, textLength } from "./sequences.ts";
 import { percentFormat } from "./string-format.ts";
 import { repeat, replace, rsplit, splitLines } from "./strings.ts";
 import { repr, str } from "./text.ts";
@@ -70,15 +70,14 @@ function indent(value: Value, width: Value, first: Value, blank: Value): Value {
 
 function truncate(value: Value, length: Value, killwords: Value, end: Value, leeway: Value): Value {
   if (value instanceof Undefined) return value;
-  const text = wantText(value, "truncate");
   const ending = wantText(end, "end");
   const room = asIndex(length);
   const slack = leeway === null ? 5 : asIndex(leeway);
   const endLength = textLength(ending);
   if (room < endLength) throw new ChatTemplateError(`expected length >= ${endLength}, got ${room}`);
   if (slack < 0) throw new ChatTemplateError(`expected leeway >= 0, got ${slack}`);
-  const points = codePoints(text);
-  if (points.length <= room + slack) return value;
+  if (lengthOf(value) <= room + slack) return value;
+  const points = codePoints(wantText(value, "truncate"));
   const cut = points.slice(0, room - endLength).join("");
   const kept = truthy(killwords) ? cut : (rsplit(cut, " ", 1)[0] ?? "");
   return like(value, kept + (value instanceof Markup ? escapeHtml(end).text : ending));
@@ -97,7 +96,8 @@ function urlQuote(value: Value, query: boolean): string {
 
 function urlencode(value: Value): string {
   if (isText(value) || (itemsOf(value) === undefined && !isDict(value))) return urlQuote(value, false);
-  const pairs = isDict(value) ? [...value] : (itemsOf(value) ?? []).map((pair) => itemsOf(pair) ?? []);
+  const pairs = isDict(value) ? [...pairsOf(value)] : (itemsOf(value) ?? []).map(listOf);
+  if (pairs.some((pair) => pair.length !== 2)) throw new ChatTemplateError("urlencode wants pairs");
   return pairs.map(([key, item]) => `${urlQuote(key as Value, true)}=${urlQuote(item as Value, true)}`).join("&");
 }
 

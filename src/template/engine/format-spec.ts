@@ -61,7 +61,7 @@ export function roundFloat(value: number, places: number): number {
   if (places >= 0) return Number(`${value < 0 || Object.is(value, -0) ? "-" : ""}${fixed(Math.abs(value), places)}`);
   const { digits, scale } = exactDigits(Math.abs(value));
   const rounded = Number(roundTo(digits, scale - places, 0) * 10n ** BigInt(-places));
-  return value < 0 ? -rounded : rounded;
+  return value < 0 || Object.is(value, -0) ? -rounded : rounded;
 }
 
 /** `round(value, places)` of an integer. */

@@ -62,6 +62,12 @@ function variableOf(frame: Frame, name: string): Variable {
   return variable;
 }
 
+/** Reads a name; undefined: nothing is set. */
+export function peeker(frame: Frame, name: string): (cells: Cells) => Value | undefined {
+  const { hops, slot } = place(frame, variableOf(frame, name));
+  return (cells) => outer(cells, hops)[slot] as Value | undefined;
+}
+
 /** Reads a name; an absent one is Undefined. */
 export function reader(frame: Frame, name: string): Evaluate {
   const { hops, slot } = place(frame, variableOf(frame, name));

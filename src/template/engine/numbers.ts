@@ -137,7 +137,7 @@ function floats(operator: Operator, a: number, b: number): PyFloat {
   const rest = a % b === 0 ? (b < 0 ? -0 : 0) : mod(a, b);
   if (operator === "%") return new PyFloat(Number.isFinite(a) && Math.abs(b) === Infinity && rest !== a ? b : rest);
   const quotient = (a - rest) / b;
-  if (quotient === 0) return new PyFloat(a / b < 0 ? -0 : 0);
+  if (quotient === 0) return new PyFloat(a / b < 0 || Object.is(a / b, -0) ? -0 : 0);
   const floor = Math.floor(quotient);
   return new PyFloat(quotient - floor > 0.5 ? floor + 1 : floor);
 }

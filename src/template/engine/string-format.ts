@@ -4,6 +4,7 @@ import { floatForm, formatValue, intForm } from "./format-spec.ts";
 import { escapeHtml } from "./html.ts";
 import { charge, chargeText } from "./limits.ts";
 import { asIndex, numeric, toFloat, toInt } from "./numbers.ts";
+import { Range } from "./objects.ts";
 import { textLength } from "./sequences.ts";
 import { repeat } from "./strings.ts";
 import { asciiText, repr, str } from "./text.ts";
@@ -70,11 +71,15 @@ export function percentFormat(text: string | Markup, values: Value): Value {
       return convert(value, form, { flags, left, width: wide ?? 0, places }, print);
     },
   );
-  if (!byName && next < list.length && named === undefined && !isList(values))
+  if (!byName && next < list.length && !hasItems(values))
     typeError("not all arguments converted during string formatting");
   chargeText(result.length);
   return like(text, result);
 }
+
+/** What can be indexed may be a mapping: it need not be used up. */
+const hasItems = (value: Value): boolean =>
+  isList(value) || isDict(value) || value instanceof Undefined || value instanceof Range;
 
 function lookUp(named: ReadonlyMap<unknown, Value>, key: string): Value {
   const value = named.get(key);
@@ -103,8 +108,9 @@ function convert(value: Value, form: string, { flags, left, width, places }: Sha
   if (form === "c") {
     const text = textOf(value);
     if (text !== undefined && textLength(text) === 1) return fill("", text, false);
-    if (!isInt(value)) typeError("%c requires int or char");
-    return fill("", intForm(value, "c", false)[1], false);
+    const code = numeric(value);
+    if (code === undefined || code instanceof PyFloat) return typeError("%c requires int or char");
+    return fill("", intForm(code, "c", false)[1], false);
   }
   if (value instanceof Undefined) value.fail();
   const number = numeric(value);

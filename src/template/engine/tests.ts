@@ -1,6 +1,6 @@
 /** All tests, by name. */
 import { type Builtin, builtin } from "./calls.ts";
-import { compare, equal } from "./dict.ts";
+import { compare, equal, keyOf } from "./dict.ts";
 import { FILTER_NAMES } from "./filter-names.ts";
 import { Range, View } from "./objects.ts";
 import { binary } from "./operators.ts";
@@ -59,8 +59,8 @@ const UNARY: Readonly<Record<string, (value: Value) => boolean>> = {
   iterable: (value) => isIterable(value) || value instanceof Once || value instanceof View,
   callable: (value) => (value instanceof PyObject && value.callable) || value instanceof Undefined,
   escaped: (value) => value instanceof Markup,
-  filter: (value) => typeof value === "string" && FILTER_NAMES.has(value),
-  test: (value) => typeof value === "string" && TESTS.has(value),
+  filter: (value) => FILTER_NAMES.has(keyOf(value) as string),
+  test: (value) => TESTS.has(keyOf(value) as string),
 };
 
 const above: Test = (a, b) => compare(a, b, ">") > 0;
