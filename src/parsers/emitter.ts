@@ -1,0 +1,64 @@
+import type { ParserSink } from "./events.ts";
+import { isSpace } from "./input.ts";
+import type { SpecialMarkers } from "./markers.ts";
+
+/** Gives events out: counts calls, drops the white space around them that belongs to no one, and writes special tokens as text. */
+export class Emitter {
+  sink!: ParserSink;
+  /** A call is open. */
+  inCall = false;
+  /** A call came before, and since then nothing but white space. */
+  afterCall = false;
+  private index = -1;
+  private space = "";
+
+  /** @param passesOn text goes on to another parser, which knows the codes of special tokens */
+  constructor(
+    private readonly special: SpecialMarkers,
+    private readonly passesOn: boolean,
+  ) {}
+
+  text(delta: string): void {
+    if (delta === "") return;
+    let text = delta;
+    if (this.afterCall) {
+      let from = 0;
+      while (from < text.length && isSpace(text.charCodeAt(from))) from++;
+      if (from === text.length) {
+        this.space += text;
+        return;
+      }
+      text = this.space + text;
+      this.space = "";
+      this.afterCall = false;
+    }
+    this.sink.text(this.passesOn ? text : this.special.plain(text));
+  }
+
+  reasoning(delta: string): void {
+    if (delta !== "") this.sink.reasoning(this.special.plain(delta));
+  }
+
+  start(name: string, id?: string): void {
+    this.space = "";
+    this.inCall = true;
+    this.index++;
+    this.sink.toolStart(this.index, this.special.plain(name), id === undefined ? undefined : this.special.plain(id));
+  }
+
+  arguments(delta: string): void {
+    if (delta !== "") this.sink.toolArguments(this.index, this.special.plain(delta));
+  }
+
+  end(): void {
+    this.sink.toolEnd(this.index);
+    this.leave();
+  }
+
+  /** The open call stays unfinished. */
+  leave(): void {
+    this.inCall = false;
+    this.afterCall = true;
+    this.space = "";
+  }
+}

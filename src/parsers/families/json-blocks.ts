@@ -1,0 +1,103 @@
+import { type CallOutcome, type CallShape, callList } from "../calls.ts";
+import { peek, type Step, skipSpace, until } from "../input.ts";
+import { COMMA, jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
+import type { MarkerSet } from "../markers.ts";
+import type { Parsing } from "../parsing.ts";
+
+/** Calls as JSON objects, or lists of them, between markers or bare in the text. */
+export interface JsonBlocks {
+  readonly open?: readonly string[];
+  readonly close?: readonly string[];
+  /** Where an object or a list without a marker may be a call. */
+  readonly bare?: "start" | "anywhere";
+  readonly shape?: CallShape;
+  /** What stands between these is text, calls in it do not count. */
+  readonly opaque?: readonly [string, string];
+}
+
+const BRACKETS = ["{", "["];
+const SEMICOLON = 59;
+
+/** The program of such a family. */
+export function jsonBlocks(family: JsonBlocks): (p: Parsing) => Step<void> {
+  const { open = [], close = [], bare, shape = {}, opaque } = family;
+  const bareShape = { ...shape, bare: true };
+  return function* run(p) {
+    const { input } = p;
+    const brackets = bare === "anywhere" ? BRACKETS : [];
+    const openers = [...open, ...brackets, ...(opaque === undefined ? [] : [opaque[0]])];
+    const outside = p.set(...openers);
+    const behindCall = p.set(...openers, ...close);
+    const endOfOpaque = p.set(...(opaque === undefined ? [] : [opaque[1]]));
+    let closerIsDue = false;
+    if (bare === "start") {
+      input.record();
+      const c = yield* skipSpace(input);
+      if (c === OPEN_OBJECT || c === OPEN_LIST) yield* calls(p, bareShape, bareShape);
+      else p.giveBack();
+    }
+    for (;;) {
+      const set: MarkerSet = closerIsDue ? behindCall : outside;
+      const hit = yield* until(input, set, p.text);
+      if (hit < 0) return;
+      if (hit >= openers.length) {
+        closerIsDue = false;
+        continue;
+      }
+      if (opaque !== undefined && hit === openers.length - 1) {
+        p.text(set.markers[hit]!);
+        if ((yield* until(input, endOfOpaque, p.text)) >= 0) p.text(endOfOpaque.markers[0]!);
+        continue;
+      }
+      const isBare = hit >= open.length;
+      if (isBare) input.at--;
+      input.record(isBare ? "" : set.markers[hit]!);
+      const c = yield* skipSpace(input);
+      if (c !== OPEN_OBJECT && c !== OPEN_LIST) {
+        p.giveBack();
+        continue;
+      }
+      const found = yield* calls(p, isBare ? bareShape : shape, isBare ? bareShape : shape);
+      closerIsDue = found && close.length > 0;
+    }
+  };
+}
+
+/** Reads the calls that follow one another from a bracket on; false: there was none, and what was read is text. */
+export function* calls(p: Parsing, first: CallShape, next: CallShape): Step<boolean> {
+  const { input } = p;
+  let outcome = yield* oneValue(p, first);
+  if (outcome !== "call") return outcome === "broken";
+  for (;;) {
+    input.record();
+    let c = yield* skipSpace(input);
+    if (c === SEMICOLON || c === COMMA) {
+      input.at++;
+      c = yield* skipSpace(input);
+    }
+    if (c !== OPEN_OBJECT) {
+      p.giveBack();
+      return true;
+    }
+    outcome = yield* oneValue(p, next);
+    if (outcome !== "call") return true;
+  }
+}
+
+function* oneValue(p: Parsing, shape: CallShape): Step<CallOutcome> {
+  const stack: number[] = [];
+  const outcome = yield* callList(p, shape, stack);
+  if (outcome === "call" || outcome === "broken") return outcome;
+  p.giveBack();
+  // The rest of a bare value that is no call is text too: what is inside it does not count.
+  if (outcome === "open" && shape.bare === true) yield* jsonValue(p.input, p.text, stack);
+  return outcome;
+}
+
+/** As `calls`, for a family whose marker may be followed by something else; false leaves everything unread but given back. */
+export function* callsIfBracket(p: Parsing, shape: CallShape): Step<boolean> {
+  const c = yield* peek(p.input);
+  if (c === OPEN_OBJECT || c === OPEN_LIST) return yield* calls(p, shape, shape);
+  p.giveBack();
+  return false;
+}

@@ -1,0 +1,201 @@
+import { type Input, look, peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { jsonValue, OPEN_OBJECT } from "../json.ts";
+import type { MarkerSet } from "../markers.ts";
+import type { Parsing } from "../parsing.ts";
+import { Kind } from "../schema.ts";
+import { ArgumentValue } from "../values.ts";
+
+/** Calls as tags: a block, calls in it, parameters in them. */
+export interface TaggedFamily {
+  readonly open: readonly string[];
+  readonly close: readonly string[];
+  /** Opener of a call up to its name. */
+  readonly call: string;
+  readonly callClose: string;
+  readonly parameter: string;
+  readonly parameterClose: string;
+  /** Names stand in attributes, `name="…"`, instead of behind `=`. */
+  readonly attributes?: boolean;
+  /** A call may stand without the block around it. */
+  readonly bareCalls?: boolean;
+  /** The template puts one newline on each side of a value. */
+  readonly newlines?: boolean;
+  /** What may stand around a call in a block. */
+  readonly fillers?: readonly string[];
+  /** The text before the block ends with these, by the template. */
+  readonly before?: string;
+  /** The body of a call may be one JSON object. */
+  readonly jsonBody?: boolean;
+}
+
+const CLOSE_TAG = 62;
+const NEWLINE = 10;
+const MAX_TAG = 512;
+
+/** The program of such a family. */
+export function tagged(family: TaggedFamily): (p: Parsing) => Step<void> {
+  return function* run(p) {
+    const { input } = p;
+    const { before = "" } = family;
+    const openers = [...(before === "" ? [] : family.open.map((tag) => before + tag)), ...family.open];
+    const bare = family.bareCalls === true ? [family.call] : [];
+    const outside = p.set(...openers, ...bare);
+    const behindCall = p.set(...openers, ...bare, ...family.close, ...(family.fillers ?? []));
+    const block = new Block(p, family);
+    let closerIsDue = false;
+    for (;;) {
+      const set: MarkerSet = closerIsDue ? behindCall : outside;
+      const hit = yield* until(input, set, p.text);
+      if (hit < 0) return;
+      if (hit >= openers.length + bare.length) continue;
+      const isBare = hit >= openers.length;
+      input.record(set.markers[hit]!);
+      closerIsDue = yield* block.read(isBare);
+    }
+  };
+}
+
+/** The values of a call: how far it got. */
+type CallEnd = "done" | "broken" | "cut";
+
+class Block {
+  private readonly inBlock: MarkerSet;
+  private readonly inCall: MarkerSet;
+  private readonly inValue: MarkerSet;
+  private readonly afterValue: MarkerSet;
+  private readonly afterCall: MarkerSet;
+  private readonly closers: number;
+
+  constructor(
+    private readonly p: Parsing,
+    private readonly f: TaggedFamily,
+  ) {
+    const newline = f.newlines === true ? "\n" : "";
+    this.inBlock = p.set(f.call, ...f.close, ...(f.fillers ?? []));
+    this.inCall = p.set(f.parameter, f.callClose, ...f.close);
+    this.closers = newline === "" ? 1 : 2;
+    const ends = [f.parameterClose, f.callClose];
+    this.inValue = p.set(...(newline === "" ? ends : ends.flatMap((end) => [newline + end, end])));
+    this.afterValue = p.set(f.parameter, f.callClose, ...f.close);
+    this.afterCall = p.set(...f.close, ...(f.fillers ?? []));
+  }
+
+  /** Reads calls to the end of the block; true: its closer may still come. */
+  *read(isBare: boolean): Step<boolean> {
+    const { p, f } = this;
+    const { input } = p;
+    let calls = 0;
+    let hit = isBare ? 0 : -1;
+    for (;;) {
+      if (hit < 0) {
+        yield* skipSpace(input);
+        hit = yield* take(input, this.inBlock);
+      }
+      if (hit === 0) {
+        const name = yield* tagText(input);
+        if (name === undefined) break;
+        const end = yield* this.call(this.names(name)["name"] ?? name);
+        if (end !== "done") return end === "broken";
+        calls++;
+        input.record();
+        hit = -1;
+      } else if (hit > f.close.length) hit = -1;
+      else if (hit > 0 && calls > 0) {
+        input.forget();
+        return false;
+      } else break;
+    }
+    p.giveBack();
+    return calls > 0;
+  }
+
+  /** The attributes of a tag; where the name stands by itself, as `name`. */
+  private names(tag: string): Readonly<Record<string, string>> {
+    if (this.f.attributes !== true) return { name: /^\s*(["']?)(.*?)\1\s*$/s.exec(tag)?.[2] ?? tag };
+    const found: Record<string, string> = {};
+    for (const [, key, , value] of `name="${tag}`.matchAll(/([\w-]+)\s*=\s*(["'])(.*?)\2/gs)) found[key!] ??= value!;
+    return found;
+  }
+
+  private *call(name: string): Step<CallEnd> {
+    const { p, f } = this;
+    const { input, out } = p;
+    p.start(name);
+    // What is missing to a whole JSON object.
+    let missing = "{}";
+    for (;;) {
+      const c = yield* skipSpace(input);
+      if (c === OPEN_OBJECT && f.jsonBody === true && missing === "{}") {
+        missing = "";
+        const outcome = yield* jsonValue(input, p.arguments);
+        if (outcome === "done") continue;
+        out.leave();
+        return outcome;
+      }
+      const hit = yield* take(input, this.inCall);
+      if (hit === 0 && missing !== "") {
+        const tag = yield* tagText(input);
+        if (tag === undefined) return this.leave();
+        const end = yield* this.value(name, this.names(tag), missing === "}");
+        if (end !== "done") return end;
+        missing = "}";
+      } else if (hit > 0) {
+        // The block's own closer ends the call as well.
+        out.arguments(missing);
+        out.end();
+        return "done";
+      } else return this.leave();
+    }
+  }
+
+  private leave(): CallEnd {
+    this.p.out.leave();
+    const { input } = this.p;
+    return input.ended && input.at >= input.text.length ? "cut" : "broken";
+  }
+
+  /** Reads one parameter's value and its closer. */
+  private *value(tool: string, tag: Readonly<Record<string, string>>, begun: boolean): Step<CallEnd> {
+    const { p, f } = this;
+    const { input, out } = p;
+    const key = tag["name"] ?? "";
+    out.arguments(`${begun ? ", " : "{"}${JSON.stringify(p.special.plain(key))}: `);
+    const declared = tag["string"];
+    const kinds = declared === undefined ? p.tools.kinds(tool, key) : declared === "true" ? Kind.string : 0;
+    const value = new ArgumentValue(kinds, p.arguments);
+    const push = (text: string) => value.push(p.special.plain(text));
+    if (f.newlines === true && (yield* peek(input)) === NEWLINE) input.at++;
+    for (;;) {
+      const hit = yield* until(input, this.inValue, push);
+      if (hit < 0) {
+        value.cut();
+        out.leave();
+        return "cut";
+      }
+      const marker = this.inValue.markers[hit]!;
+      const isForced = hit >= this.closers;
+      input.record(marker);
+      yield* skipSpace(input);
+      const next = yield* look(input, isForced ? this.afterCall : this.afterValue);
+      const atEnd = input.ended && input.at >= input.text.length;
+      if (next >= 0 || (atEnd && !isForced)) {
+        value.end();
+        // A call that closes without its last parameter's closer: the closer of the call is read again.
+        if (isForced) input.rewind(marker.startsWith("\n") ? 1 : 0);
+        else input.forget();
+        return "done";
+      }
+      // The closer is part of the value.
+      push(marker);
+      input.rewind(marker.length);
+    }
+  }
+}
+
+/** The rest of a tag up to `>`, which is read too; undefined when it is none. */
+function* tagText(input: Input): Step<string | undefined> {
+  const text = yield* readWhile(input, (c) => c !== CLOSE_TAG && c !== NEWLINE, MAX_TAG);
+  if (text === undefined || (yield* peek(input)) !== CLOSE_TAG) return undefined;
+  input.at++;
+  return text;
+}

@@ -1,0 +1,117 @@
+import { type MarkerSet, NO_MARKER, OPEN_MARKER } from "./markers.ts";
+
+/**
+ * A piece of a parser: it runs until the text it has is used up, yields, and goes on when more is there. Whoever yields has
+ * taken all that is certain; what stays unread is shorter than a marker.
+ */
+export type Step<T> = Generator<void, T, void>;
+
+/** The text a parser has not read yet, and a record of what it has read since a place it may want to go back to. */
+export class Input {
+  text = "";
+  at = 0;
+  /** No more text comes. */
+  ended = false;
+  private kept: string | undefined;
+  private keptFrom = 0;
+
+  /** Takes the next text of the model. */
+  feed(piece: string): void {
+    if (this.kept !== undefined) {
+      this.kept += this.text.slice(this.keptFrom, this.at);
+      this.keptFrom = 0;
+    }
+    this.text = this.at === this.text.length ? piece : this.text.slice(this.at) + piece;
+    this.at = 0;
+  }
+
+  /** Keeps from here on what is read; `before` was read already and belongs to it. */
+  record(before = ""): void {
+    this.kept = before;
+    this.keptFrom = this.at;
+  }
+
+  get recording(): boolean {
+    return this.kept !== undefined;
+  }
+
+  /** What was read since `record`, which ends the recording. */
+  recorded(): string {
+    const text = (this.kept ?? "") + this.text.slice(this.keptFrom, this.at);
+    this.kept = undefined;
+    return text;
+  }
+
+  forget(): void {
+    this.kept = undefined;
+  }
+
+  /** Goes back to `offset` characters behind the begin of the recording, which ends. */
+  rewind(offset: number): void {
+    const text = this.recorded();
+    this.text = text.slice(offset) + this.text.slice(this.at);
+    this.at = 0;
+  }
+}
+
+export const isSpace = (c: number): boolean => c === 32 || c === 10 || c === 13 || c === 9;
+
+/** Gives out text up to the first marker of the set and reads the marker: its number, or -1 at the end of everything. */
+export function* until(input: Input, set: MarkerSet, emit: (text: string) => void): Step<number> {
+  for (;;) {
+    const hit = set.find(input.text, input.at, input.ended);
+    const { at } = input;
+    const { start } = set;
+    input.at = hit >= 0 ? set.end : start;
+    if (start > at) emit(input.text.slice(at, start));
+    if (hit >= 0 || input.ended) return hit;
+    yield;
+  }
+}
+
+/** Reads the marker of the set that comes next, if one does: its number, or -1. */
+export function* take(input: Input, set: MarkerSet): Step<number> {
+  const hit = yield* look(input, set);
+  if (hit >= 0) input.at = set.end;
+  return hit;
+}
+
+/** As `take`, but leaves the marker unread. */
+export function* look(input: Input, set: MarkerSet): Step<number> {
+  for (;;) {
+    const hit = set.match(input.text, input.at, input.ended);
+    if (hit !== OPEN_MARKER) return hit;
+    if (input.ended) return NO_MARKER;
+    yield;
+  }
+}
+
+/** The code of the next character, unread; -1 at the end. */
+export function* peek(input: Input): Step<number> {
+  while (input.at >= input.text.length) {
+    if (input.ended) return -1;
+    yield;
+  }
+  return input.text.charCodeAt(input.at);
+}
+
+/** Reads white space; the code of the next character, -1 at the end. */
+export function* skipSpace(input: Input): Step<number> {
+  for (;;) {
+    const c = yield* peek(input);
+    if (c < 0 || !isSpace(c)) return c;
+    input.at++;
+  }
+}
+
+/** Reads while `belongs` holds, at most `limit` characters; undefined when the limit or the end was met. */
+export function* readWhile(input: Input, belongs: (c: number) => boolean, limit: number): Step<string | undefined> {
+  let result = "";
+  for (;;) {
+    const c = yield* peek(input);
+    if (c < 0) return undefined;
+    if (!belongs(c)) return result;
+    if (result.length >= limit) return undefined;
+    result += input.text[input.at++];
+  }
+}

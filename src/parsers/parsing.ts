@@ -1,0 +1,85 @@
+import { Emitter } from "./emitter.ts";
+import type { ParserSink } from "./events.ts";
+import { Input, type Step } from "./input.ts";
+import { MarkerSet, type SpecialMarkers } from "./markers.ts";
+import type { ToolIndex } from "./tools.ts";
+
+/** What a family may have to know of the request. */
+export interface ParsingOptions {
+  /** The prompt ends inside an open reasoning block. */
+  readonly startsInReasoning: boolean;
+  /** Calls are looked for; else their markup is text. */
+  readonly parseTools: boolean;
+  /** The engine was told a grammar. */
+  readonly constrained?: boolean;
+  /** Visible text goes on to another parser. */
+  readonly passesOn?: boolean;
+}
+
+/** What every family works with: the text, the way out, the declared tools. */
+export class Parsing {
+  readonly input = new Input();
+  readonly out: Emitter;
+  /** Emits visible text; a field, so that it can be passed on as it is. */
+  readonly text: (delta: string) => void;
+  readonly reasoning: (delta: string) => void;
+  readonly arguments: (delta: string) => void;
+
+  constructor(
+    readonly special: SpecialMarkers,
+    readonly tools: ToolIndex,
+    readonly options: ParsingOptions,
+  ) {
+    this.out = new Emitter(special, options.passesOn === true);
+    this.text = (delta) => this.out.text(delta);
+    this.reasoning = (delta) => this.out.reasoning(delta);
+    this.arguments = (delta) => this.out.arguments(delta);
+  }
+
+  /** The set of these markers as they come in this parser's input. */
+  set(...markers: readonly string[]): MarkerSet {
+    return new MarkerSet(markers.map((marker) => this.special.written(marker)));
+  }
+
+  /** Begins a call: what was recorded belongs to it. */
+  start(name: string, id?: string): void {
+    this.input.forget();
+    this.out.start(name, id);
+  }
+
+  /** What looked like a call is none: it goes out as text, byte for byte. Between calls, mere separators are dropped. */
+  giveBack(): void {
+    const text = this.input.recorded();
+    if (this.out.afterCall && /^[\s,;\]]*$/.test(text)) return;
+    this.out.text(text);
+  }
+}
+
+/** A parser of one stage: what to do with text. Markers that are single tokens come as their codes. */
+export interface Machine {
+  push(text: string, sink: ParserSink): void;
+  finish(sink: ParserSink): void;
+  /** The text so far ends inside a call, or in what may be one. */
+  readonly busy: boolean;
+}
+
+/** Runs a family's program. */
+export function runMachine(parsing: Parsing, program: (parsing: Parsing) => Step<void>): Machine {
+  const { input, out } = parsing;
+  const running = program(parsing);
+  return {
+    push(text, sink) {
+      out.sink = sink;
+      input.feed(text);
+      running.next();
+    },
+    finish(sink) {
+      out.sink = sink;
+      input.ended = true;
+      running.next();
+    },
+    get busy() {
+      return out.inCall || input.recording;
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { type Kinds, kindsOf, parameterSchema } from "./schema.ts";
+
+/** A declared tool. `parameters`: its JSON schema. */
+export interface ToolSchema {
+  readonly name: string;
+  readonly parameters?: unknown;
+}
+
+/** The declared tools, as the parsers ask for them. */
+export class ToolIndex {
+  private readonly byName = new Map<string, ToolSchema>();
+
+  constructor(tools: readonly ToolSchema[]) {
+    for (const tool of tools) this.byName.set(tool.name, tool);
+  }
+
+  has(name: string): boolean {
+    return this.byName.has(name);
+  }
+
+  names(): IterableIterator<string> {
+    return this.byName.keys();
+  }
+
+  /** The types that a parameter may have; 0 where nothing says so. */
+  kinds(tool: string, parameter: string): Kinds {
+    const parameters = this.byName.get(tool)?.parameters;
+    return kindsOf(parameterSchema(parameters, parameter), parameters);
+  }
+}

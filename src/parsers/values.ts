@@ -1,0 +1,103 @@
+import { Input } from "./input.ts";
+import { escapeJson, parseJson } from "./json.ts";
+import { pythonValue } from "./python.ts";
+import { Kind, type Kinds, kindOfValue } from "./schema.ts";
+
+const WORDS = ["true", "false", "null", "True", "False", "None"];
+/** Longer digits are not looked at again with each piece. */
+const MAX_NUMBER = 400;
+
+/** Turns the raw text of one argument into JSON: strings as they arrive, other types when the value is whole. */
+export class ArgumentValue {
+  private raw = "";
+  private isString: boolean;
+
+  /** @param kinds the types that the schema allows @param emit takes JSON text */
+  constructor(
+    private readonly kinds: Kinds,
+    private readonly emit: (json: string) => void,
+  ) {
+    this.isString = kinds === Kind.string;
+    if (this.isString) emit('"');
+  }
+
+  push(text: string): void {
+    if (this.isString) {
+      this.emit(escapeJson(text));
+      return;
+    }
+    this.raw += text;
+    if (!this.mustBeString()) return;
+    this.isString = true;
+    this.emit(`"${escapeJson(this.raw)}`);
+  }
+
+  /** The value is whole. */
+  end(): void {
+    this.emit(this.isString ? '"' : valueAsJson(this.raw, this.kinds));
+  }
+
+  /** The text ended inside the value: what was generated, unclosed. */
+  cut(): void {
+    if (this.isString || this.raw === "") return;
+    const text = this.raw.trimStart();
+    const canBeJson = this.kinds !== Kind.string && /^[[{"\-\dtfn]/.test(text);
+    this.emit(canBeJson ? text : `"${escapeJson(this.raw)}`);
+  }
+
+  /** Whether what is there can only be a string. */
+  private mustBeString(): boolean {
+    const { kinds } = this;
+    if (kinds !== 0 && (kinds & Kind.string) === 0) return false;
+    const text = this.raw.trimStart();
+    if (text === "") return false;
+    const first = text[0]!;
+    const allows = (kind: Kinds) => kinds === 0 || (kinds & kind) !== 0;
+    if (first === "{") return !allows(Kind.object);
+    if (first === "[") return !allows(Kind.array);
+    if (first === '"') return kinds !== 0;
+    if (/[-\d]/.test(first)) {
+      return !allows(Kind.integer | Kind.number) || (text.length < MAX_NUMBER && !/^[-\d.eE+\s]*$/.test(text));
+    }
+    const word = text.trimEnd();
+    return !allows(Kind.boolean | Kind.null) || !WORDS.some((known) => known.startsWith(word));
+  }
+}
+
+/** JSON of an argument's raw text. The schema decides; without one: JSON, Python's constants, else a string. */
+export function valueAsJson(raw: string, kinds: Kinds): string {
+  if (kinds === Kind.string) return JSON.stringify(raw);
+  const text = raw.trim();
+  const isOpen = kinds === 0;
+  if ((isOpen || (kinds & Kind.null) !== 0) && (text === "null" || text === "None")) return "null";
+  const value = parseJson(text);
+  if (value !== undefined) {
+    const kind = kindOfValue(value);
+    const fits = isOpen || (kinds & kind) !== 0 || (kinds & Kind.string) === 0;
+    // Where strings are allowed, quotes are part of the string.
+    return fits && !(kind === Kind.string && (kinds & Kind.string) !== 0) ? text : JSON.stringify(raw);
+  }
+  if (text === "True" || text === "False") {
+    return isOpen || (kinds & Kind.boolean) !== 0 ? text.toLowerCase() : JSON.stringify(raw);
+  }
+  const literal = isOpen ? undefined : pythonAsJson(text, kinds);
+  return literal ?? JSON.stringify(raw);
+}
+
+/** A Python list, dict or number as JSON, where the schema allows it. */
+function pythonAsJson(text: string, kinds: Kinds): string | undefined {
+  const first = text[0];
+  const container =
+    first === "{" ? Kind.object : first === "[" || first === "(" ? Kind.array : Kind.number | Kind.integer;
+  if ((kinds & container) === 0) return undefined;
+  const input = new Input();
+  // A space ends the last word.
+  input.feed(`${text} `);
+  input.ended = true;
+  let json = "";
+  const outcome = pythonValue(input, (piece) => {
+    json += piece;
+  }).next();
+  if (outcome.done !== true || outcome.value !== "done" || input.text.slice(input.at).trim() !== "") return undefined;
+  return json.startsWith('"') ? undefined : json;
+}
