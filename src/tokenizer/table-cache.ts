@@ -16,8 +16,9 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { GENERAL_VERSION } from "./general/memory.ts";
 import { IMAGE_VERSION, MAGIC, Word } from "./image/header.ts";
-import { IMAGE_AT, imageMemory } from "./kernel/kernel.ts";
+import { IMAGE_AT, imageMemory, kernelHash } from "./kernel/kernel.ts";
 import type { PostProcessor } from "./tokenizer.ts";
 
 /** Tables in shared memory, with all that a handle needs besides. */
@@ -37,10 +38,10 @@ const KEPT = 32;
 /** Raise it when the tables made from the same files change without the layout of images changing. */
 const BUILD_VERSION = 1;
 
-/** Key of the tables made from these files. The engine's version counts: NFC and class tables follow its Unicode tables. */
+/** Key of the tables made from these files. The kernel counts, which fills them, and the engine, whose Unicode tables NFC follows. */
 export function tableKey(files: readonly (readonly [string, Uint8Array])[]): Buffer {
   const sha = new Bun.CryptoHasher("sha256");
-  sha.update(`${IMAGE_VERSION} ${BUILD_VERSION} ${Bun.version}\n`);
+  sha.update(`${IMAGE_VERSION} ${GENERAL_VERSION} ${BUILD_VERSION} ${kernelHash()} ${Bun.version}\n`);
   for (const [name, bytes] of files) sha.update(`${name} ${bytes.length}\n`).update(bytes);
   return sha.digest();
 }

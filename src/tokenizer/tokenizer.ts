@@ -14,11 +14,8 @@ export interface PostProcessor {
 
 /** What the gateway needs of a tokenizer. Ids equal those of the Rust `tokenizers` library. */
 export interface Tokenizer {
-  /**
-   * `kernel`: our WebAssembly kernel; `general`: every other pipeline that a tokenizer.json can describe, in TypeScript;
-   * `huggingface`: `@huggingface/tokenizers`.
-   */
-  readonly kind: "kernel" | "general" | "huggingface";
+  /** `kernel`: our WebAssembly kernel; `general`: every other pipeline that a tokenizer.json can describe, in TypeScript. */
+  readonly kind: "kernel" | "general";
   /** Ids run from 0 to `vocabSize` - 1. Engines may sample ids beyond (padding rows): these decode to nothing. */
   readonly vocabSize: number;
   /** Most UTF-16 units of a text that one token can stand for: no text has fewer tokens than its length divided by this. */

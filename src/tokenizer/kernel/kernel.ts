@@ -30,13 +30,22 @@ const MAX_PAGES = 16384;
 /** Where the table image lies in memory; the first page stays empty. */
 export const IMAGE_AT = PAGE;
 
+let read: Buffer<ArrayBuffer> | undefined;
 let compiled: WebAssembly.Module | undefined;
+
+function kernelBytes(): Buffer<ArrayBuffer> {
+  read ??= readFileSync(wasmFile);
+  return read;
+}
 
 /** The compiled kernel, once per thread; it can be sent to other threads. */
 export function kernelModule(): WebAssembly.Module {
-  compiled ??= new WebAssembly.Module(readFileSync(wasmFile));
+  compiled ??= new WebAssembly.Module(kernelBytes());
   return compiled;
 }
+
+/** Tells one build of the kernel from another: it fills the tables that it reads. */
+export const kernelHash = (): string => Bun.hash.xxHash3(kernelBytes()).toString(16);
 
 /** Shared memory with room for an image of `size` bytes at `IMAGE_AT`. */
 export function imageMemory(size: number): WebAssembly.Memory {

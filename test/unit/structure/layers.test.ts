@@ -35,7 +35,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   fleet: ["errors.ts", "config", "telemetry", "boards", "hub", "tokenizer", "template", "routing", "engines"],
   request: ["errors.ts", "config", "telemetry", "fleet"],
   apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request"],
-  server: ["errors.ts", "config", "telemetry", "boards", "tokenizer", "engines", "fleet", "request", "apis", "heap-care"],
+  server: [
+    "errors.ts",
+    "config",
+    "telemetry",
+    "boards",
+    "tokenizer",
+    "engines",
+    "fleet",
+    "request",
+    "apis",
+    "heap-care",
+  ],
   threads: ["errors.ts", "program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "server"],
   simulator: ["config", "http2", "tokenizer", "engines"],
   cli: [
@@ -61,7 +72,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@grpc/grpc-js": ["engines"],
   "node:http2": [],
   "@huggingface/jinja": ["template"],
-  "@huggingface/tokenizers": ["tokenizer"],
+  "@huggingface/tokenizers": [],
 };
 
 const partOf = (path: string): string => PARTS[path] ?? path.split("/")[0] ?? path;
