@@ -6,6 +6,8 @@ import type { EncodedRest, TextBuffer } from "./tokenizer.ts";
 
 /** What the kernel does with added tokens in a text: not look for them, find all, find all but special ones. */
 export const Split = { none: 0, all: 1, notSpecial: 2 } as const;
+/** Added to that: only tokens that are looked for in raw text, or only those that are looked for in normalized text. */
+const Phase = { raw: 4, normalized: 8 } as const;
 
 /** Bytes that the kernel may read past a text. */
 const SLACK = 128;
@@ -88,8 +90,8 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     return count < 0 ? undefined : ids.subarray(0, count);
   }
   /**
-   * The same as `run` where NFC changes the text: the Rust library normalizes each section between added tokens by itself. Writes over
-   * the text. `addCut` gets the offset from `from` and the count of ids.
+   * The same as `run` where NFC changes the text: the Rust library normalizes each section between added tokens by itself, and looks
+   * for other added tokens there. Writes over the text. `addCut` gets the offset from `from` and the count of ids.
    */
   function runSections(from: number, split: number, budget: number, addCut: (at: number, count: number) => void) {
     const copy = text.slice(from, length);
@@ -97,7 +99,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     const sections: (string | number)[] = [];
     const ends: number[] = [];
     for (let done = 0; ; ) {
-      const at = kernel.findAdded(start + done, end, split) - start;
+      const at = kernel.findAdded(start + done, end, split | Phase.raw) - start;
       sections.push(decoder.decode(copy.subarray(done, at)));
       ends.push(at);
       if (start + at >= end) break;
@@ -113,7 +115,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
       if (typeof section === "number") part = Uint32Array.of(section);
       else {
         write(rustNfc(section));
-        part = run(0, Split.none, left, 0)?.slice();
+        part = run(0, split | Phase.normalized, left, 0)?.slice();
         if (budget !== NO_LIMIT) left = kernel.budgetLeft();
       }
       if (part === undefined || (budget !== NO_LIMIT && left <= 0)) return undefined;

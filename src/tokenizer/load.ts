@@ -4,12 +4,12 @@ import { buildGeneral } from "./general/build.ts";
 import { openGeneral } from "./general/open.ts";
 import { buildImage } from "./image/build.ts";
 import { recognise } from "./image/recognise.ts";
-import { parseTokenizerJson } from "./image/tokenizer-json.ts";
+import { parseTokenizerJson, type TokenizerJson } from "./image/tokenizer-json.ts";
 import { copiedImage, kernelModule } from "./kernel/kernel.ts";
 import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
 import { postProcessorOf } from "./post-processor.ts";
 import { type BuiltTables, readTables, tableFileName, tableKey, tableParts, writeTables } from "./table-cache.ts";
-import type { Tokenizer } from "./tokenizer.ts";
+import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
 /**
  * A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. Handles of one `key` are of one
@@ -63,9 +63,22 @@ function build(source: TokenizerSource): BuiltTables {
   const bytes = source.json();
   const json = parseTokenizerJson(bytes);
   const postProcessor = postProcessorOf(json.post_processor);
+  const memory = kernelImage(json);
+  return memory
+    ? { kind: "kernel", memory, postProcessor }
+    : { kind: "general", memory: buildGeneral(bytes), postProcessor };
+}
+
+/** The kernel's tables, or undefined if something about the tokenizer is not for it. */
+function kernelImage(json: TokenizerJson): WebAssembly.Memory | undefined {
   const known = recognise(json);
-  if ("unsupported" in known) return { kind: "general", memory: buildGeneral(bytes), postProcessor };
-  return { kind: "kernel", memory: buildImage(json, known).memory, postProcessor };
+  if ("unsupported" in known) return undefined;
+  try {
+    return buildImage(json, known).memory;
+  } catch (error) {
+    if (error instanceof TokenizerError) return undefined;
+    throw error;
+  }
 }
 
 function handleOf(tables: BuiltTables, key: Buffer): TokenizerHandle {

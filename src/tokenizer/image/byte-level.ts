@@ -6,7 +6,7 @@ import { cutTokens } from "./cuts.ts";
 import { Family, Flag, Word } from "./header.ts";
 import { joinedCharacters } from "./joins.ts";
 import { ImageLayout, type ImageUnderWork } from "./layout.ts";
-import type { KnownConfiguration } from "./recognise.ts";
+import { type KnownConfiguration, missingBytes, unknownId } from "./recognise.ts";
 import { placeTokens, writeAdded, writePairs, writeTokens } from "./tables.ts";
 import type { AddedTokenJson, TokenizerJson } from "./tokenizer-json.ts";
 import { layOut, type Vocabulary } from "./vocabulary.ts";
@@ -21,7 +21,7 @@ export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): 
   if (known.family === "gemma") throw new TokenizerError("not a byte-level tokenizer");
   const cuts = cutTokens(json, known);
   const v = byteLevelVocabulary(json, cuts);
-  const trie = addedTrie(json.added_tokens, cuts);
+  const trie = addedTrie(json.added_tokens, cuts, known.nfc);
   const classes = classTable(known);
   const { index, pages } = classPages(classes, known.nfc);
 
@@ -30,6 +30,9 @@ export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): 
   layout.set("family", Family[known.family]);
   layout.set("maxDigits", known.maxDigits);
   layout.set("contractions", known.contractions ? 1 : 0);
+  layout.set("han", known.han ? 1 : 0);
+  layout.set("tail", known.tail);
+  layout.set("gaps", missingBytes(json).length > 0 ? 1 : 0);
   layout.set("nfc", known.nfc ? 1 : 0);
   layout.place("classBits", 256);
   layout.place("classIndex", index.byteLength);
@@ -111,11 +114,10 @@ function byteLevelVocabulary(json: TokenizerJson, cuts: readonly AddedTokenJson[
     if (byte === NO_BYTE) continue;
     const sign = Buffer.from(String.fromCharCode(unit));
     byteIds[byte] = words.find(sign, 0, sign.length);
-    if (byteIds[byte]! < 0)
-      throw new TokenizerError(`the vocabulary of tokenizer.json has no token for the byte ${byte}`);
   }
+  for (const byte of missingBytes(json)) byteIds[byte] = unknownId(json)!;
   const added = new Set(json.added_tokens.map((t) => t.content));
-  const v = layOut(json, words, byteIds, cuts, (bytes, from, to, out, at) => {
+  return layOut(json, words, byteIds, cuts, (bytes, from, to, out, at) => {
     let end = at;
     for (let i = from; i < to; i++) {
       const lead = bytes[i]!;
@@ -126,12 +128,6 @@ function byteLevelVocabulary(json: TokenizerJson, cuts: readonly AddedTokenJson[
     }
     return end;
   });
-  for (const { id, content } of json.added_tokens) {
-    if (!Buffer.from(content).equals(v.bytes.subarray(v.offsets[id], v.offsets[id + 1]))) {
-      throw new TokenizerError(`the added token ${JSON.stringify(content)} means something else in the vocabulary`);
-    }
-  }
-  return v;
 }
 
 const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

@@ -13,6 +13,7 @@ const WS = 8; // \s without CR LF
 const NL = 16; // CR LF
 const LT = 32; // \p{L}
 const OT = 64; // [^\s\p{L}\p{N}]
+const HAN = 128; // \p{Han}, for Kimi only; then these are no part of words
 // DeepSeek
 const D_LM = 1; // \p{L}\p{M}
 const D_PFX = 2; // [^\r\n\p{L}\p{P}\p{S}]
@@ -55,12 +56,28 @@ const NEWER_DIGITS: readonly [number, number][] = [
   [0x16ff4, 0x16ff6],
 ];
 
+/**
+ * \p{Han}: Unicode 16, as the Rust library's regex engine and tiktoken's have it. Found by asking `tokenizers` 0.23.3 and `tiktoken`
+ * 0.14.0 about every code point; so were the classes of the file, which both have alike.
+ */
+const HAN_RANGES = `2E80-2E99 2E9B-2EF3 2F00-2FD5 3005 3007 3021-3029 3038-303B 3400-4DBF 4E00-9FFF F900-FA6D FA70-FAD9
+16FE2-16FE3 16FF0-16FF1 20000-2A6DF 2A700-2B739 2B740-2B81D 2B820-2CEA1 2CEB0-2EBE0 2EBF0-2EE5D 2F800-2FA1D 30000-3134A
+31350-323AF`;
+
+function markHan(table: Uint8Array): void {
+  for (const range of HAN_RANGES.split(/\s+/)) {
+    const [from = 0, to = from] = range.split("-").map((hex) => Number.parseInt(hex, 16));
+    for (let c = from; c <= to; c++) table[c] = (table[c]! & ~(UP | LO)) | HAN;
+  }
+}
+
 /** Class byte by code point for the scanners of a byte-level configuration. */
-export function classTable({ family, marks, maxDigits }: KnownConfiguration): Uint8Array {
+export function classTable({ family, marks, maxDigits, han }: KnownConfiguration): Uint8Array {
   const table = rawClasses();
   if (family === "gpt2" && maxDigits === 1) for (const [from, to] of NEWER_DIGITS) table.fill(2, from, to + 1);
   const convert = family === "deepseek" ? deepseekClass : wordClass;
   for (let c = 0; c < CODE_POINTS; c++) table[c] = convert(marks && table[c]! & 8 ? table[c]! | 1 : table[c]!, c);
+  if (han) markHan(table);
   return table;
 }
 

@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 12;
+export const IMAGE_VERSION = 13;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -56,6 +56,9 @@ export const Word = {
   prefix: 45,
   strip: 46,
   rstrip: 47,
+  han: 48,
+  tail: 49,
+  gaps: 50,
 } as const;
 export type WordName = keyof typeof Word;
 
@@ -80,11 +83,16 @@ export const Flag = {
   byte: 16,
 } as const;
 
-/** Bits of an id in the added-token trie: special, takes the white space before it, that after it, may be cut behind. */
+/**
+ * Bits of an id in the added-token trie: special, takes the white space before it, that after it, may be cut behind, is looked for in
+ * normalized text, is looked for in raw text.
+ */
 export const SPECIAL_ID = 1 << 30;
 export const LSTRIP_ID = 1 << 29;
 export const RSTRIP_ID = 1 << 28;
 export const CUT_ID = 1 << 27;
+export const NORMALIZED_ID = 1 << 26;
+export const RAW_ID = 1 << 25;
 /** Ids must stay below: a merge's key packs two ids into 40 bits, and one id stands for no token. */
 export const MAX_TOKENS = (1 << 20) - 1;
 /** Merges must be fewer: 20 bits hold a rank + 1. */

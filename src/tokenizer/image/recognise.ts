@@ -1,16 +1,12 @@
+import { rustNfc } from "../nfc.ts";
+import { numberedTokens } from "./added-tokens.ts";
 import { byteAlphabet, NO_BYTE } from "./byte-alphabet.ts";
-import type { FamilyName, PrefixName } from "./header.ts";
+import type { PrefixName } from "./header.ts";
+import { type KnownSplit, knownSplit } from "./patterns.ts";
 import { type AddedTokenJson, isObject, type TokenizerJson } from "./tokenizer-json.ts";
 
 /** A configuration that the kernel encodes exactly. */
-export interface KnownConfiguration {
-  readonly family: FamilyName;
-  /** Digits per piece at most. */
-  readonly maxDigits: number;
-  /** Are 's, 't, 're and the like cut off words, or kept with them? */
-  readonly contractions: boolean;
-  /** Do combining marks count as letters? */
-  readonly marks: boolean;
+export interface KnownConfiguration extends KnownSplit {
   readonly nfc: boolean;
   /** Is a space put before sections of text, and is one taken away from the start of what is decoded? */
   readonly prefix: PrefixName;
@@ -20,63 +16,16 @@ export interface KnownConfiguration {
 /** What the kernel can't do, in words that name the part of tokenizer.json. */
 export interface NotKnown {
   readonly unsupported: string;
-  /** The general library is known to give other ids than the Rust library here, so it is no way out. */
-  readonly refuse?: boolean;
 }
-
-const CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
-const SPACES = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-const cl100k = (letter: string, digits: string, other: string): string =>
-  `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?${letter}+|${digits}| ?${other}+[\\r\\n]*|${SPACES}`;
-const UPPER = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]";
-const LOWER = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]";
-const o200k = (suffix: string, digits: string): string =>
-  `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${suffix}|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${suffix}|` +
-  `${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${SPACES}`;
-const DEEPSEEK = [
-  "\\p{N}{1,3}",
-  "[一-龥\u3040-ゟ゠-ヿ]+",
-  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
-];
-
-interface KnownSplit extends Omit<KnownConfiguration, "nfc" | "prefix" | "strip"> {
-  /** Patterns of the pre-tokenizer's splits, in a row. */
-  readonly patterns: readonly string[];
-}
-const split = (patterns: readonly string[], family: FamilyName, maxDigits: number): KnownSplit => ({
-  patterns,
-  family,
-  maxDigits,
-  contractions: family !== "deepseek",
-  marks: false,
-});
-const SPLITS: readonly KnownSplit[] = [
-  // Llama 3, GLM 4, cl100k
-  split([cl100k("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")], "cl100k", 3),
-  // Qwen 2 to 3
-  split([cl100k("\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]")], "cl100k", 1),
-  // Qwen 3.5
-  { ...split([cl100k("[\\p{L}\\p{M}]", "\\p{N}", "[^\\s\\p{L}\\p{M}\\p{N}]")], "cl100k", 1), marks: true },
-  // gpt-oss, gpt-4o
-  split([o200k(`${CONTRACTION}?`, "\\p{N}{1,3}")], "o200k", 3),
-  // Mistral's Tekken
-  { ...split([o200k("", "\\p{N}")], "o200k", 1), contractions: false },
-  // DeepSeek V3
-  split(DEEPSEEK, "deepseek", 3),
-];
-
-/** Models that the general library encodes as the Rust library does; it takes unknown ones for something else. */
-const GENERAL_MODELS: readonly (string | undefined)[] = [undefined, "BPE", "WordPiece"];
 
 /** Finds the kernel family of a tokenizer by comparing whole parts, or says what stands against it. */
-export function recognise(json: TokenizerJson): KnownConfiguration | NotKnown {
-  const { model } = json;
+export function recognise(file: TokenizerJson): KnownConfiguration | NotKnown {
+  const { model } = file;
+  const json = { ...file, added_tokens: numberedTokens(file) };
   const added = addedTokenProblem(json);
-  if (added) return { unsupported: added, refuse: true };
-  if (!GENERAL_MODELS.includes(model.type)) return { unsupported: `a ${model.type} model`, refuse: true };
-  if (mentions(json.normalizer, "Precompiled")) return { unsupported: "a Precompiled normalizer", refuse: true };
+  if (added) return { unsupported: added };
   if (model.type !== undefined && model.type !== "BPE") return { unsupported: `model type ${model.type}` };
-  if (!json.words || !json.merges) return { unsupported: "a model without vocab and merges", refuse: true };
+  if (!json.words || !json.merges) return { unsupported: "a model without vocab and merges" };
   if (model.dropout) return { unsupported: "dropout" };
   if (model.continuing_subword_prefix) return { unsupported: "continuing_subword_prefix" };
   if (model.end_of_word_suffix) return { unsupported: "end_of_word_suffix" };
@@ -96,45 +45,40 @@ function byteLevel(json: TokenizerJson): KnownConfiguration | NotKnown {
   if (!isObject(json.decoder) || json.decoder["type"] !== "ByteLevel") return { unsupported: "this decoder" };
   const known = knownSplit(json.pre_tokenizer);
   if (!known) return { unsupported: "this pre_tokenizer" };
-  if (!hasEveryByte(json)) return { unsupported: "a byte-level vocabulary without a token for every byte" };
+  if (missingBytes(json).length > 0 && unknownId(json) === undefined)
+    return { unsupported: "a byte-level vocabulary without a token for every byte" };
+  if (json.added_tokens.some(({ content }) => isOtherInBytes(content)))
+    return { unsupported: "an added token that stands for other bytes in a byte-level vocabulary" };
   const nfc = isObject(json.normalizer) && json.normalizer["type"] === "NFC";
   if (hasNormalizer(json) && !(nfc && known.family !== "deepseek")) return { unsupported: "this normalizer" };
-  const { family, maxDigits, contractions, marks } = known;
-  return { family, maxDigits, contractions, marks, nfc, prefix: "none", strip: false };
+  if (nfc && known.han) return { unsupported: "this normalizer" };
+  return { ...known, nfc, prefix: "none", strip: false };
 }
 
-/** SmolLM's vocabulary, for one, has none for bytes that its training text lacked; the kernel needs them all. */
-function hasEveryByte({ words }: TokenizerJson): boolean {
-  return byteAlphabet().every((byte, unit) => {
-    if (byte === NO_BYTE) return true;
+/** Bytes of UTF-8 that have no token: SmolLM's vocabulary, for one, has none for those that its training text lacked. */
+export function missingBytes({ words }: TokenizerJson): number[] {
+  const missing: number[] = [];
+  for (const [unit, byte] of byteAlphabet().entries()) {
+    if (byte === NO_BYTE || byte === 0xc0 || byte === 0xc1 || byte > 0xf4) continue;
     const sign = Buffer.from(String.fromCharCode(unit));
-    return words !== undefined && words.find(sign, 0, sign.length) >= 0;
-  });
-}
-
-function knownSplit(pre: unknown): KnownSplit | undefined {
-  const steps = isObject(pre) && pre["type"] === "Sequence" ? pre["pretokenizers"] : [pre];
-  if (!Array.isArray(steps)) return undefined;
-  const last: unknown = steps.at(-1);
-  if (!isObject(last) || last["type"] !== "ByteLevel" || last["add_prefix_space"] !== false) return undefined;
-  if (last["use_regex"] !== false) {
-    // GPT-2's own pattern, perhaps with digits taken out before
-    if (steps.length === 1) return split([], "gpt2", 0);
-    return steps.length === 2 && Bun.deepEquals(steps[0], SINGLE_DIGITS) ? split([], "gpt2", 1) : undefined;
+    if (!words || words.find(sign, 0, sign.length) < 0) missing.push(byte);
   }
-  const patterns = steps.slice(0, -1).map(splitPattern);
-  return SPLITS.find((s) => s.patterns.length === patterns.length && s.patterns.every((p, i) => p === patterns[i]));
+  return missing;
 }
 
-const SINGLE_DIGITS = { type: "Digits", individual_digits: true };
+/** The token that stands for each byte without one, if there is such a token and it does so for each byte alone. */
+export function unknownId({ model, words }: TokenizerJson): number | undefined {
+  const { unk_token, fuse_unk } = model;
+  if (!unk_token || fuse_unk) return undefined;
+  const id = words?.find(Buffer.from(unk_token), 0, Buffer.byteLength(unk_token)) ?? -1;
+  return id < 0 ? undefined : id;
+}
 
-/** The regular expression of a Split that keeps every piece, else undefined. The patterns leave no text between matches. */
-function splitPattern(step: unknown): string | undefined {
-  if (!isObject(step) || step["type"] !== "Split" || !isObject(step["pattern"])) return undefined;
-  const isolated = step["behavior"] === "Isolated" && !step["invert"];
-  const matches = step["behavior"] === "Removed" && step["invert"] === true;
-  const regex = step["pattern"]["Regex"];
-  return (isolated || matches) && typeof regex === "string" ? regex : undefined;
+/** The decoder takes any text of the byte alphabet for bytes. */
+function isOtherInBytes(content: string): boolean {
+  const table = byteAlphabet();
+  const bytes = Array.from(content, (c) => (c.length === 1 ? table[c.charCodeAt(0)]! : NO_BYTE));
+  return !bytes.includes(NO_BYTE) && !Buffer.from(bytes).equals(Buffer.from(content));
 }
 
 function hasNormalizer({ normalizer }: TokenizerJson): boolean {
@@ -181,44 +125,48 @@ function characterLevel(json: TokenizerJson): KnownConfiguration | undefined {
   const known = CHARACTER_LEVEL.find((k) => Bun.deepEquals(k.normalizer, normalizer) && Bun.deepEquals(k.pre, pre));
   const strip = Bun.deepEquals(json.decoder, STRIPPING_DECODER);
   if (!known || (!strip && !Bun.deepEquals(json.decoder, DECODER))) return undefined;
-  return { family: "gemma", maxDigits: 0, contractions: false, marks: false, nfc: false, prefix: known.prefix, strip };
+  const split = { family: "gemma", maxDigits: 0, contractions: false, marks: false, han: false, tail: 0 } as const;
+  return { ...split, nfc: false, prefix: known.prefix, strip };
 }
 
-const mentions = (part: unknown, type: string): boolean => JSON.stringify(part ?? null).includes(`"type":"${type}"`);
-
-/** What about the added tokens a single leftmost-longest pass would get wrong, or undefined. */
+/** What about the added tokens the kernel would get wrong, or undefined. */
 function addedTokenProblem(json: TokenizerJson): string | undefined {
-  const { words } = json;
-  if (!words) return undefined;
-  let highest = -1;
-  for (const token of [...json.added_tokens].sort((a, b) => a.id - b.id)) {
+  for (const token of json.added_tokens) {
     const name = JSON.stringify(token.content);
-    if (!token.content) return "an empty added token";
     if (token.single_word) return `single_word of the added token ${name}`;
-    if (token.normalized && hasNormalizer(json)) return `a normalizer for the added token ${name}`;
-    // the Rust library numbers added tokens itself: by the vocabulary, else the next free id
-    const content = Buffer.from(token.content);
-    const inVocabulary = words.find(content, 0, content.length);
-    const expected = inVocabulary >= 0 ? inVocabulary : Math.max(highest + 1, words.count);
-    if (expected !== token.id) {
-      return `the id ${token.id} for the added token ${name} (it would become ${expected})`;
-    }
-    highest = Math.max(highest, token.id);
+    if (token.normalized && !isPlainNormalized(json, token.content)) return `a normalizer for the added token ${name}`;
   }
-  return overlap(json.added_tokens);
+  const nfc = isNfc(json.normalizer);
+  return overlap(json.added_tokens.map((t) => (t.normalized && nfc ? { ...t, content: rustNfc(t.content) } : t)));
 }
 
-/** Normalized tokens are matched after all others: in one pass with them only if none can begin before another and overlap it. */
+const isNfc = (normalizer: unknown): boolean => isObject(normalizer) && normalizer["type"] === "NFC";
+
+/** May a token that is looked for in normalized text be looked for in the text as it is? */
+function isPlainNormalized({ normalizer }: TokenizerJson, content: string): boolean {
+  if (normalizer === null || normalizer === undefined || isNfc(normalizer)) return true;
+  if (Bun.deepEquals(normalizer, SPACE_SIGNS)) return !/[ ▁]/.test(content);
+  return isObject(normalizer) && normalizer["type"] === "Sequence" && Bun.deepEquals(normalizer["normalizers"], []);
+}
+
+/**
+ * Normalized tokens are matched after all others: in one pass with them only if none can begin before another and overlap it, and
+ * none lies in a special token, whose text may be taken as it is.
+ */
 function overlap(tokens: readonly AddedTokenJson[]): string | undefined {
   const raw = tokens.filter((t) => !t.normalized);
   for (const { content } of tokens.filter((t) => t.normalized)) {
-    for (const { content: other } of raw) {
-      let clash = content.includes(other);
-      for (let n = 1; n < content.length && n < other.length && !clash; n++)
-        clash = content.endsWith(other.slice(0, n));
-      if (clash)
+    for (const { content: other, special } of raw) {
+      if (overlaps(content, other) || (special && overlaps(other, content)))
         return `the normalized added token ${JSON.stringify(content)}, which overlaps ${JSON.stringify(other)}`;
     }
   }
   return undefined;
+}
+
+/** Does `b` lie in `a`, or may it begin there? */
+function overlaps(a: string, b: string): boolean {
+  if (a.includes(b)) return true;
+  for (let n = 1; n < a.length && n < b.length; n++) if (a.endsWith(b.slice(0, n))) return true;
+  return false;
 }

@@ -8,6 +8,8 @@ export interface TokenizerJson {
     readonly type?: string;
     readonly ignore_merges?: boolean;
     readonly byte_fallback?: boolean;
+    readonly unk_token?: string | null;
+    readonly fuse_unk?: boolean;
     readonly dropout?: number | null;
     readonly continuing_subword_prefix?: string | null;
     readonly end_of_word_suffix?: string | null;

@@ -8,13 +8,16 @@ const SPECIAL: i32 = 1 << 30;
 const LSTRIP: i32 = 1 << 29;
 const RSTRIP: i32 = 1 << 28;
 const CUT: i32 = 1 << 27;
+const NORMALIZED: i32 = 1 << 26;
+const RAW: i32 = 1 << 25;
 const ID: i32 = (1 << 20) - 1;
 let matchLength: usize = 0;
 export let foundId: i32 = -1;
 export let foundCut: bool = false;
 export let foundEnd: usize = 0;
 
-function matchAdded(p: usize, n: usize): i32 {
+/** Flags and id of the longest added token at p that has none of the flags `without`, or -1. */
+function matchAdded(p: usize, n: usize, without: i32): i32 {
   let node: u32 = 0;
   let best = -1;
   for (let q = p; q < n; q++) {
@@ -28,7 +31,7 @@ function matchAdded(p: usize, n: usize): i32 {
     }
     node = load<u32>(added + (<usize>h << 3), 4);
     const id = load<i32>(addedIds + (<usize>node << 2));
-    if (id >= 0) {
+    if (id >= 0 && !(id & without)) {
       best = id;
       matchLength = q + 1 - p;
     }
@@ -75,15 +78,20 @@ function spacesBefore(p: usize, from: usize): usize {
   return p;
 }
 
-/** First added token in [p, n), with the white space it takes: its address, or n; then addedId and addedEnd tell more. */
+/**
+ * The first added token in [p, n), with the white space it takes: its address, or n; then addedId and addedEnd tell more.
+ * split: 1 all of them, 2 all but special ones, which are plain text; with 4 only those that are looked for in raw text, with 8 only
+ * those that are looked for in normalized text.
+ */
 export function findAdded(p: usize, n: usize, split: i32): usize {
   const from = p;
+  const without = split & 4 ? NORMALIZED : split & 8 ? RAW : 0;
   while (true) {
     p = nextAdded(p, n);
     if (p >= n) return n;
-    const id = matchAdded(p, n);
+    const id = matchAdded(p, n, without);
     if (id < 0) p++;
-    else if (split == 2 && id & SPECIAL) p += matchLength;
+    else if (split & 2 && id & SPECIAL) p += matchLength;
     else return found(id, p, from, n);
   }
 }

@@ -8,6 +8,7 @@ export const WS: u32 = 8;
 export const NL: u32 = 16;
 export const LT: u32 = 32;
 export const OT: u32 = 64;
+export const HAN: u32 = 128; // with `cls2` only
 export const D_LM: u32 = 1;
 export const D_PFX: u32 = 2;
 export const D_PS: u32 = 4;
@@ -29,14 +30,14 @@ function wide(p: usize, b: u32): u32 {
   else if (b < 0xf0) c = ((b & 15) << 12) | ((<u32>load<u8>(p, 1) & 63) << 6) | (load<u8>(p, 2) & 63);
   else if (b < 0xf8) c = ((b & 7) << 18) | ((<u32>load<u8>(p, 1) & 63) << 12) | ((<u32>load<u8>(p, 2) & 63) << 6) | (load<u8>(p, 3) & 63);
   else return 0;
-  return load<u8>(classPages + (<usize>load<u16>(classIndex + ((<usize>c >> 8) << 1)) << 8) + (c & 255)) & 127;
+  return load<u8>(classPages + (<usize>load<u16>(classIndex + ((<usize>c >> 8) << 1)) << 8) + (c & 255));
 }
 
 /** Class of the character at p. 0 for the sentinel 255. */
 @inline
 export function cls(p: usize): u32 {
   const b: u32 = load<u8>(p);
-  return b < 128 ? <u32>load<u8>(classBits + b) : wide(p, b);
+  return b < 128 ? <u32>load<u8>(classBits + b) : wide(p, b) & 127;
 }
 
 @inline
@@ -44,7 +45,7 @@ export function isNewline(b: u32): bool {
   return b == 10 || b == 13;
 }
 
-/** DeepSeek's classes use all eight bits. */
+/** All eight bits: DeepSeek's classes, and Kimi's. */
 @inline
 export function cls2(p: usize): u32 {
   const b: u32 = load<u8>(p);

@@ -57,7 +57,7 @@ export function cutsFound(): i32 {
 
 /**
  * Encodes the bytes [p, n) to o; returns the number of ids. 80 bytes after n are readable; the first of them and the one before p are writable.
- * split: 0 added tokens are plain text, 1 they are found, 2 found, but special ones are plain text.
+ * split: 0 added tokens are plain text, else as in `findAdded`.
  * budget: about the nanoseconds to spend, 0 for no limit; -1 is returned if that is not enough.
  * cuts: up to `room` pairs of words are written there, for each added token that a text may be cut behind: its end, counted from p, and the number of ids up to it.
  */

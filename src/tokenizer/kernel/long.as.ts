@@ -1,7 +1,7 @@
 /** Pieces of more bytes than a window: merged in windows that overlap, so that time is linear and scratch small. */
 import { hashLong, same } from "./lookup.as";
 import { merge } from "./merge.as";
-import { ceiling, memo, MEMO_BYTES, NONE, result, spend, tokenOffsets } from "./state.as";
+import { ceiling, gaps, memo, MEMO_BYTES, NONE, result, spend, tokenOffsets } from "./state.as";
 
 /** Bytes of a window. */
 export const WINDOW: usize = 512;
@@ -28,7 +28,7 @@ function inWindows(s: usize, e: usize, o: usize, window: usize): usize {
   let p = s;
   while (true) {
     let size = e - p;
-    const last = size <= window;
+    const last = size <= window || gaps; // an unknown token does not tell its bytes
     let m: usize = 0;
     let h: u32 = 0;
     if (!last) {

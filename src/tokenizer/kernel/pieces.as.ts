@@ -1,8 +1,8 @@
 /** Pre-tokenizer patterns written out over bytes: the end of the piece that begins at `p`, for any text. A section ends in the sentinel 255. */
 import {
-  cls, cls2, D_AL, D_CJK, D_LM, D_N, D_NL, D_PFX, D_PS, D_WS, isNewline, LO, LT, NL, NU, OT, UP, width, WS,
+  cls, cls2, D_AL, D_CJK, D_LM, D_N, D_NL, D_PFX, D_PS, D_WS, HAN, isNewline, LO, LT, NL, NU, OT, UP, width, WS,
 } from "./characters.as";
-import { CL100K, contractions, family, GPT2, maxDigits, O200K } from "./state.as";
+import { CL100K, contractions, family, GPT2, han, maxDigits, O200K, tail } from "./state.as";
 
 export function contraction(p: usize): usize {
   const a: u32 = load<u8>(p, 1) | 32;
@@ -57,7 +57,7 @@ function pieceCl100k(p: usize, n: usize): usize {
     if (d & LT) return run(q + width(load<u8>(q)), LT);
     if (c & OT || (b == 32 && d & OT)) {
       q = run(q, OT);
-      while (isNewline(load<u8>(q))) q++;
+      if (tail) while (isNewline(load<u8>(q))) q++;
       return q;
     }
   }
@@ -100,11 +100,16 @@ function pieceO200k(p: usize, n: usize): usize {
     q = run(q, OT);
     while (true) {
       const y: u32 = load<u8>(q);
-      if (!isNewline(y) && y != 47) return q;
+      if (!isNewline(y) && (y != 47 || tail < 2)) return q;
       q++;
     }
   }
   return space(p, n);
+}
+
+function hanRun(q: usize): usize {
+  while (cls2(q) & HAN) q += width(load<u8>(q));
+  return q;
 }
 
 function runSame(q: usize, mask: u32, cjk: u32): usize {
@@ -191,7 +196,7 @@ function pieceGpt2(p: usize, n: usize): usize {
 @inline
 export function piece(p: usize, n: usize): usize {
   if (family == CL100K) return pieceCl100k(p, n);
-  if (family == O200K) return pieceO200k(p, n);
+  if (family == O200K) return han && cls2(p) & HAN ? hanRun(p) : pieceO200k(p, n);
   if (family == GPT2) return pieceGpt2(p, n);
   return pieceDeepseek(p, n);
 }

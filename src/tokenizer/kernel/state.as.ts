@@ -18,6 +18,9 @@ export const NONE: u32 = 0xffffffff;
 export const NOBODY: u32 = 0xfffff;
 export let family: i32 = 0;
 export let maxDigits: i32 = 3;
+export let han: bool = false; // are runs of Han characters pieces?
+export let tail: i32 = 0; // what ends punctuation: 0 nothing, 1 newlines, 2 newlines and slashes
+export let gaps: bool = false; // some bytes have no token of their own but the unknown one
 export let prefix: i32 = 0; // Gemma's way with a space put before sections: see PREFIX_
 export let contractions: bool = true; // does 's belong to the word or stand alone? Without, an apostrophe is punctuation
 export let classBits: usize = 0; // class by ASCII byte
@@ -69,6 +72,9 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   maxDigits = load<i32>(header, 12);
   contractions = load<u32>(header, 176) != 0;
   prefix = load<i32>(header, 180);
+  han = load<i32>(header, 192) != 0;
+  tail = load<i32>(header, 196);
+  gaps = load<i32>(header, 200) != 0;
   classBits = header + load<u32>(header, 16);
   classIndex = header + load<u32>(header, 20);
   classPages = header + load<u32>(header, 24);

@@ -1,6 +1,6 @@
 /** Piece starts of ASCII text, 64 bytes at a time. */
 import { contraction } from "./pieces.as";
-import { contractions, DEEPSEEK, family, maxDigits, O200K } from "./state.as";
+import { contractions, DEEPSEEK, family, maxDigits, O200K, tail } from "./state.as";
 
 @inline
 function bits(a: v128, b: v128, c: v128, d: v128): u64 {
@@ -49,10 +49,10 @@ export function starts(p: usize): u64 {
   const Q = !contractions ? 0 : bits(eq(a, 39), eq(b, 39), eq(c, 39), eq(d, 39)) & valid;
   const O = valid & ~(L | N | E | W);
 
-  // [\r\n]* (o200k: [\r\n/]*) after a punctuation run belongs to it
+  // [\r\n]* or [\r\n/]* after a punctuation run belongs to it
   let X = E;
-  if (family == O200K) X |= bits(eq(a, 47), eq(b, 47), eq(c, 47), eq(d, 47)) & valid;
-  const first = (O << 1) & E;
+  if (tail == 2) X |= bits(eq(a, 47), eq(b, 47), eq(c, 47), eq(d, 47)) & valid;
+  const first = tail ? (O << 1) & E : 0;
   const ext = (X & ~(X + first)) | first;
   const Of = O & ~ext;
   let Ef = E & ~ext;

@@ -6,7 +6,7 @@ Run:  pip install tokenizers==0.23.3
 
 Fields of a file
   batches  per 1,000 strings: sha256 over the strings (each with a newline) and over the ids (each list as [1,2,3] and a newline)
-  cases    strings with their ids, special tokens not added
+  cases    strings with their ids, special tokens not added; `plain` where special tokens as text (encode_special_tokens) give others
   decode   id sequences (broken UTF-8 and ids outside the vocabulary among them) with their text; `skip` without special tokens
 
 The generator (strings.ts is its twin in TypeScript)
@@ -152,6 +152,12 @@ def build(path, origin, seed, sizes):
         s = string(r, specials)
         if len(s) <= 300:
             cases.append({"s": s, "ids": enc(s)})
+    tok.encode_special_tokens = True
+    for case in cases:
+        plain = enc(case["s"])
+        if plain != case["ids"]:
+            case["plain"] = plain
+    tok.encode_special_tokens = False
 
     top = max(tok.get_vocab(with_added_tokens=True).values()) + 1
     special_ids = [t["id"] for t in added if t["special"]]

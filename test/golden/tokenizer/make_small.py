@@ -1,7 +1,7 @@
-"""Trains the small tokenizers of small/: every configuration that the kernel knows, and two that the general library takes.
+"""Trains the small tokenizers of small/: every configuration that the kernel knows, and one that the general library takes.
 
 Run:  pip install tokenizers==0.23.3
-      python make_small.py FOLDER_OF_TYPESCRIPT_5_9_3     (the npm package; its messages train the vocabularies)
+      python make_small.py FOLDER_OF_TYPESCRIPT_5_9_3 [NAME ...]     (the npm package; its messages train the vocabularies)
 
 With a limited alphabet the trainer breaks ties at random: gemma, prepend and wordpiece come out a little different each time.
 """
@@ -24,6 +24,10 @@ O200K = "|".join(
 )
 MARKS = CL100K.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]") % r"\p{N}"
 TEKKEN = O200K.replace(SUFFIX, "").replace("{1,3}", "")
+NO_HAN = lambda letters: letters[:-1] + r"&&[^\p{Han}]]"
+KIMI = r"[\p{Han}]+|" + O200K.replace(UP, NO_HAN(UP)).replace(LO, NO_HAN(LO)).replace(r"[\r\n/]*", r"[\r\n]*")
+POSSESSIVE = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+SEED = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
 DEEPSEEK = [
     r"\p{N}{1,3}",
     "[一-龥\u3040-ゟ゠-ヿ]+",
@@ -63,6 +67,30 @@ def byte_level(lines, name, patterns, normalizer=None, behavior="isolated", more
     tok.add_special_tokens(["<|begin|>", "<|end|>", "<|endoftext|>"])
     tok.add_tokens([AddedToken("<think>", normalized=False), AddedToken("</think>", normalized=False)] + list(more))
     save(tok, name, edit)
+
+
+def normalized(data):
+    """Added tokens that are looked for in normalized text, two of them not normalized themselves; and ids that are not the file's."""
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+    for content in ["\u65e5\u00e9", "re\u0301sume\u0301", "normal", "\uac00\u11a8", "Parameter", "<|spe\u0301cial|>"]:
+        data["added_tokens"].append({"id": 3000 + len(data["added_tokens"]), "content": content, **flags})
+    data["added_tokens"].append({"id": 4000, "content": "<raw\u0301>", **flags, "normalized": False})
+    data["added_tokens"].append({"id": 4001, "content": "Type", **flags, "special": True})
+    data["added_tokens"][-3]["special"] = True
+
+
+def gaps(data):
+    """No token for some bytes; another one stands for each of them."""
+    vocab = data["model"]["vocab"]
+    for sign in [c for c in pre_tokenizers.ByteLevel.alphabet() if ord(c) > 0x100 + 5 and ord(c) < 0x100 + 25] + ["\u00c1", "\u00f5", "\u00c5"]:
+        if not any(sign in merge[0] + merge[1] for merge in data["model"]["merges"]):
+            del vocab[sign]
+    old = sorted(vocab.items(), key=lambda item: item[1])
+    data["model"]["vocab"] = {"<|unknown|>": 0, **{token: i + 1 for i, (token, _) in enumerate(old)}}
+    data["model"]["unk_token"] = "<|unknown|>"
+    for token in data["added_tokens"]:
+        token["id"] += len(old) + 1 - SIZE
+    data["added_tokens"].insert(0, {**data["added_tokens"][0], "id": 0, "content": "<|unknown|>"})
 
 
 def ignore_merges(data):
@@ -144,24 +172,41 @@ def wordpiece(lines):
     save(tok, "wordpiece")
 
 
+def everything(text):
+    """What makes each file, by its name."""
+    plain = [AddedToken("normal", normalized=True), AddedToken("Parameter", normalized=True)]
+    gpt2 = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    digits = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), gpt2])
+    nfc = normalizers.NFC()
+    train = lambda name, patterns, **more: (name, lambda: byte_level(text, name, patterns, **more))
+    return dict(
+        [
+            train("cl100k", [CL100K % r"\p{N}{1,3}"], edit=ignore_merges),
+            train("cl100k_nfc", [CL100K % r"\p{N}"], normalizer=nfc, behavior="removed"),
+            train("possessive", [POSSESSIVE]),
+            train("seed", [SEED]),
+            train("o200k", [O200K], edit=ignore_merges),
+            train("marks", [MARKS], normalizer=nfc),
+            train("kimi", [KIMI]),
+            train("tekken", [TEKKEN], edit=ignore_merges),
+            train("deepseek", DEEPSEEK, normalizer=normalizers.Sequence([]), more=plain),
+            train("gpt2", [], pre=gpt2),
+            train("gpt2_digits", [], pre=digits, normalizer=nfc),
+            train("normalized", [CL100K % r"\p{N}"], normalizer=nfc, edit=normalized),
+            train("gaps", [], pre=digits, edit=gaps),
+            ("gemma", lambda: gemma(text)),
+            ("prepend", lambda: prepend(text)),
+            ("metaspace_first", lambda: metaspace("first")),
+            ("metaspace_always", lambda: metaspace("always")),
+            ("cl100k_strip", lambda: strip("cl100k")),
+            ("prepend_strip", lambda: strip("prepend")),
+            ("wordpiece", lambda: wordpiece(text)),
+        ]
+    )
+
+
 if __name__ == "__main__":
     os.makedirs(os.path.join(HERE, "small"), exist_ok=True)
-    text = corpus(sys.argv[1])
-    byte_level(text, "cl100k", [CL100K % r"\p{N}{1,3}"], edit=ignore_merges)
-    byte_level(text, "cl100k_nfc", [CL100K % r"\p{N}"], normalizer=normalizers.NFC(), behavior="removed")
-    byte_level(text, "o200k", [O200K], edit=ignore_merges)
-    byte_level(text, "marks", [MARKS], normalizer=normalizers.NFC())
-    byte_level(text, "tekken", [TEKKEN], edit=ignore_merges)
-    plain = [AddedToken("normal", normalized=True), AddedToken("Parameter", normalized=True)]
-    byte_level(text, "deepseek", DEEPSEEK, normalizer=normalizers.Sequence([]), more=plain)
-    gpt2 = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    byte_level(text, "gpt2", [], pre=gpt2)
-    digits = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), gpt2])
-    byte_level(text, "gpt2_digits", [], pre=digits, normalizer=normalizers.NFC())
-    gemma(text)
-    prepend(text)
-    metaspace("first")
-    metaspace("always")
-    strip("cl100k")
-    strip("prepend")
-    wordpiece(text)
+    for name, make in everything(corpus(sys.argv[1])).items():
+        if name in sys.argv[2:] or len(sys.argv) == 2:
+            make()

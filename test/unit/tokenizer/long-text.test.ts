@@ -16,7 +16,20 @@ describe("cutting long texts", () => {
     expect(cut("no-cut-here-1 2", 3)).toEqual(["no-cut-here-1 2"]);
     expect(cut("", 3)).toEqual([""]);
   });
-  for (const name of ["cl100k", "cl100k_nfc", "o200k", "tekken", "marks", "deepseek", "gpt2", "gpt2_digits"]) {
+  for (const name of [
+    "cl100k",
+    "cl100k_nfc",
+    "normalized",
+    "seed",
+    "gaps",
+    "o200k",
+    "kimi",
+    "tekken",
+    "marks",
+    "deepseek",
+    "gpt2",
+    "gpt2_digits",
+  ]) {
     test(`does not change the ids of ${name}`, async () => {
       const tokenizer = await smallTokenizer(name);
       const rng = new Rng(77);

@@ -6,7 +6,21 @@ import type { TextBuffer } from "../../../src/tokenizer/tokenizer.ts";
 import { Rng, string } from "../../golden/tokenizer/strings.ts";
 import { smallTokenizer } from "./fixtures.ts";
 
-const NAMES = ["cl100k", "cl100k_nfc", "o200k", "tekken", "deepseek", "gpt2", "gemma", "prepend", "metaspace_always"];
+const NAMES = [
+  "cl100k",
+  "cl100k_nfc",
+  "normalized",
+  "seed",
+  "gaps",
+  "o200k",
+  "kimi",
+  "tekken",
+  "deepseek",
+  "gpt2",
+  "gemma",
+  "prepend",
+  "metaspace_always",
+];
 const specialsOf = (name: string): string[] =>
   JSON.parse(readFileSync(join(import.meta.dir, `../../golden/tokenizer/${name}.golden.json`), "utf8")).specials;
 
