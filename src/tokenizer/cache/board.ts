@@ -26,7 +26,7 @@ export interface TokenizerCacheSettings {
   readonly l1: boolean;
   /** Most whole texts that are known at a time. */
   readonly l0Entries: number;
-  /** Bytes for texts and ids, which both levels share; slots come on top: 16 for each whole text, and a 128th of this. */
+  /** Bytes for texts and ids, which both levels share; slots come on top: 16 for each whole text, and a 64th of this. */
   readonly bytes: number;
 }
 
@@ -87,8 +87,8 @@ const LENGTH = 2; // twice the bytes of the text, and 1 if special tokens in it 
 const IDS = 3;
 const SLOT = 4;
 const SLOT_BYTES = SLOT * 4;
-/** A group is a cache line. */
-const MOST_WAYS = 4;
+/** Two cache lines, of which the second is seldom looked at. */
+const MOST_WAYS = 8;
 
 // A record: 32-bit words, then ids, then the text.
 const CHECK = 0; // two words
@@ -98,8 +98,11 @@ const RECORD_WORDS = 4;
 
 /** Records begin at multiples of this many bytes. */
 const UNIT = 8;
-/** A text has one cut in 2 kB at most, and its ids take about as much room as its bytes: so half of the slots stay free. */
-const ARENA_PER_L1_SLOT = 2048;
+/**
+ * A text has one cut in 3 kB at most, and its ids take about as much room as its bytes: so most slots stay free. A group that
+ * is full would break the chain of a text's beginnings.
+ */
+const ARENA_PER_L1_SLOT = 1024;
 /** A record takes this part of the arena at most. */
 const LARGEST_PART = 4;
 
@@ -168,6 +171,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     const group = groupOf(level, hash);
     const code = lengthCode(length, asText);
     for (let slot = group; slot < group + groupWords[level]!; slot += SLOT) {
+      if (words[slot + LENGTH] === 0) return undefined;
       if (words[slot + LENGTH] !== code) continue;
       const [at, count] = [words[slot + AT]!, words[slot + IDS]!];
       if (words[slot + TAG] !== tag(half[0]!, at, code, count)) continue;
@@ -226,15 +230,18 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     let oldest = 0;
     let isNew = true;
     for (let slot = group; slot < group + groupWords[level]!; slot += SLOT) {
-      const old = ageOf(slot, head);
-      if (isOf(slot, code)) {
+      const isEmpty = words[slot + LENGTH] === 0;
+      const old = isEmpty ? positions : ageOf(slot, head);
+      if (!isEmpty && isOf(slot, code)) {
         choice = slot;
         isNew = old > units;
         break;
       }
-      if (old <= oldest) continue;
-      oldest = old;
-      choice = slot;
+      if (old > oldest) {
+        oldest = old;
+        choice = slot;
+      }
+      if (isEmpty) break; // groups fill in order
     }
     words[choice + TAG] = tag(half[0]!, at | 0, code, count);
     words[choice + AT] = at | 0;

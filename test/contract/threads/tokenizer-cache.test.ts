@@ -29,7 +29,7 @@ const plain = openTokenizer(handle);
 /** Ten chats of twelve turns. */
 const texts = Array.from({ length: 120 }, (_, i) => {
   const [chat, turns] = [Math.floor(i / 12), (i % 12) + 1];
-  return Array.from({ length: turns }, (_, turn) => `<|begin|>${`chat${chat} turn${turn} `.repeat(180)}<|end|>\n`).join(
+  return Array.from({ length: turns }, (_, turn) => `<|begin|>${`chat${chat} turn${turn} `.repeat(270)}<|end|>\n`).join(
     "",
   );
 });

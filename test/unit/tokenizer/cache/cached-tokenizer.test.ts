@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createTokenizerCache, Level, openCacheBoard } from "../../../../src/tokenizer/cache/board.ts";
+import { join } from "node:path";
+import { createTokenizerCache } from "../../../../src/tokenizer/cache/board.ts";
 import { type CacheMismatch, cachedTokenizer } from "../../../../src/tokenizer/cache/cached-tokenizer.ts";
 import { cacheStats, type LevelStats } from "../../../../src/tokenizer/cache/stats.ts";
 import type { Tokenizer } from "../../../../src/tokenizer/tokenizer.ts";
@@ -8,7 +9,7 @@ import { random, smallTokenizer } from "../fixtures.ts";
 const tokenizer = await smallTokenizer("cl100k");
 const settings = { l0: true, l1: true, l0Entries: 1000, bytes: 8 << 20 };
 const never = { verifyShare: 0 };
-const turn = (i: number, words = 350): string => `<|begin|>user\n${`word${i} `.repeat(words)}<|end|>\n`;
+const turn = (i: number, words = 520): string => `<|begin|>user\n${`word${i} `.repeat(words)}<|end|>\n`;
 const chat = (turns: number): string => Array.from({ length: turns }, (_, i) => turn(i)).join("");
 const level = (memory: SharedArrayBuffer, name: "l0" | "l1"): LevelStats =>
   cacheStats(memory).find((one) => one.level === name)!;
@@ -210,21 +211,11 @@ test("texts that differ in lone surrogates, or in what they are replaced by, are
 });
 
 test("an idle cache takes no memory; a full one no more than its size", () => {
-  const rss = (): number => process.memoryUsage().rss;
-  Bun.gc(true);
-  const before = rss();
-  const memories = Array.from({ length: 8 }, () =>
-    createTokenizerCache({ ...settings, l0Entries: 10_000, bytes: 52_428_800 }),
-  );
-  for (const memory of memories) cacheStats(memory);
-  expect(rss() - before).toBeLessThan(20 << 20); // of 400 MB
-  const board = openCacheBoard(memories[0]!);
-  const ids = new Uint32Array(8000);
-  for (let i = 0; i < 3000; i++) {
-    const text = Buffer.alloc(32_000, `${i} `);
-    board.put(Level.l0, Bun.hash.xxHash3(text), board.append(text, ids), text.length, ids.length);
-  }
-  Bun.gc(true);
-  expect(board.bytes(Level.l0, 0)).toBeGreaterThan(52_000_000);
-  expect(rss() - before).toBeLessThan(90 << 20); // of which 50 MB are the cache's
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, join(import.meta.dir, "memory-program.ts")]);
+  expect(stderr.toString()).toBe("");
+  const { idle, full, bytes } = JSON.parse(stdout.toString()) as Record<string, number>;
+  expect(idle).toBeLessThan(12e6); // eight of 52 MB
+  expect(bytes).toBeGreaterThan(52e6);
+  expect(full! - idle!).toBeGreaterThan(45e6);
+  expect(full! - idle!).toBeLessThan(70e6);
 });
