@@ -96,6 +96,7 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
         warmUp(
           (request) => app.handle(request),
           models.map(({ id }) => fleet.model(id)),
+          thread,
           config.apiKey,
         )
           .catch((error: unknown) => log.debug("warm-up failed", { error }))

@@ -8,11 +8,13 @@ const TOKENS = 300;
 
 /**
  * Sends requests through the app that stop right before an engine would be asked: body, validation, template, tokenizer and
- * sampling are then compiled and warm. Each has a text of its own, which no cache knows. Gives way to real requests between any two.
+ * sampling are then compiled and warm. Each has a text of its own, by `thread` and number, as texts that another thread has sent are in
+ * the shared cache already. Gives way to real requests between any two.
  */
 export async function warmUp(
   handle: (request: Request) => Promise<Response>,
   models: readonly Model[],
+  thread: number,
   apiKey?: string,
 ): Promise<void> {
   for (const { entry, tokenizer } of models) {
@@ -20,7 +22,7 @@ export async function warmUp(
     for (let i = 0; i < REQUESTS; i++) {
       const body = JSON.stringify({
         model: entry.id,
-        messages: [{ role: "user", content: sampleText(tokenizer, TOKENS, i) }],
+        messages: [{ role: "user", content: sampleText(tokenizer, TOKENS, thread * REQUESTS + i) }],
         stream: true,
         max_tokens: 2 ** 31 - 1, // no context is that long: refused after the tokenizer, before a worker is chosen
       });
