@@ -1,15 +1,17 @@
 /** Expressions as closures. */
+import { ChatTemplateError } from "../errors.ts";
 import type { Comparison, Expression } from "./ast.ts";
 import { getAttribute, getItem, isDictName } from "./attributes.ts";
 import { compileCall, compileFilterOrTest, constantText } from "./compile-call.ts";
 import { compare, equal, setKey } from "./dict.ts";
 import { type Frame, reader, softFrame } from "./frames.ts";
 import { chargeItems, chargeText } from "./limits.ts";
+import { negate, numeric } from "./numbers.ts";
 import { binary, unary } from "./operators.ts";
 import type { Evaluate } from "./runtime.ts";
 import { contains, slice } from "./sequences.ts";
 import { str } from "./text.ts";
-import { PyDict, Tuple, truthy, Undefined, type Value } from "./values.ts";
+import { isNumber, PyDict, PyFloat, Tuple, truthy, Undefined, type Value } from "./values.ts";
 
 export function expression(node: Expression, frame: Frame): Evaluate {
   switch (node.type) {
@@ -40,8 +42,10 @@ export function expression(node: Expression, frame: Frame): Evaluate {
       return dict(node.pairs, frame);
     case "binary": {
       const { operator } = node;
-      const left = expression(node.left, frame);
       const right = expression(node.right, frame);
+      const base = operator === "**" ? unfoldedBase(node.left, node.right) : undefined;
+      if (base !== undefined) return (cells) => unary("-", binary("**", base, right(cells)));
+      const left = expression(node.left, frame);
       return (cells) => binary(operator, left(cells), right(cells));
     }
     case "unary": {
@@ -78,6 +82,36 @@ export function expression(node: Expression, frame: Frame): Evaluate {
     default:
       throw new Error(`${node.type} is no expression of its own`);
   }
+}
+
+/** The value of an expression of number literals; undefined: it is none, or it fails. */
+function folded(node: Expression): Value | undefined {
+  try {
+    if (node.type === "constant") return isNumber(node.value) ? node.value : undefined;
+    if (node.type === "unary") {
+      const value = folded(node.value);
+      return value === undefined ? undefined : unary(node.operator, value);
+    }
+    if (node.type !== "binary") return undefined;
+    const left = folded(node.left);
+    const right = left === undefined ? undefined : folded(node.right);
+    return left === undefined || right === undefined ? undefined : binary(node.operator, left, right);
+  } catch (error) {
+    if (error instanceof ChatTemplateError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Jinja computes `-2 ** 2` itself, and the minus binds first. But `-2 ** n` it writes down as Python, where the power does.
+ * Gives the base without its minus in that case.
+ */
+function unfoldedBase(left: Expression, right: Expression): Value | undefined {
+  const base = numeric(folded(left) ?? null);
+  if (base === undefined || folded({ type: "binary", operator: "**", left, right, line: left.line }) !== undefined)
+    return undefined;
+  const negative = base instanceof PyFloat ? base.value < 0 || Object.is(base.value, -0) : base < 0;
+  return negative ? negate(base) : undefined;
 }
 
 function all(items: readonly Evaluate[], cells: Parameters<Evaluate>[0]): Value[] {

@@ -6,7 +6,7 @@ import { compareTexts, pairsOf } from "./dict.ts";
 import { fixed } from "./format-spec.ts";
 import { escapeHtml, escapeText, stripTags } from "./html.ts";
 import { charge, chargeText } from "./limits.ts";
-import { asIndex, toFloat, toInt } from "./numbers.ts";
+import { asIndex, parseFloatText, toFloat, toInt } from "./numbers.ts";
 import { codePoints, lengthOf, listOf, textLength } from "./sequences.ts";
 import { percentFormat } from "./string-format.ts";
 import { repeat, replace, rsplit, splitLines } from "./strings.ts";
@@ -119,7 +119,10 @@ const UNITS = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
 
 function filesizeformat(value: Value, binary: Value): string {
   const text = textOf(value);
-  const bytes = text === undefined ? toFloat(value instanceof PyFloat ? value : toInt(value)) : Number(text);
+  const bytes =
+    text === undefined
+      ? toFloat(value instanceof PyFloat ? value : toInt(value))
+      : (parseFloatText(text) ?? Number.NaN);
   if (Number.isNaN(bytes)) throw new ChatTemplateError("could not convert string to float");
   const base = truthy(binary) ? 1024 : 1000;
   if (bytes === 1) return "1 Byte";

@@ -148,10 +148,24 @@ function power(a: number, b: number): number {
   if (a === 0 && b < 0) throw new ChatTemplateError("0.0 cannot be raised to a negative power");
   if (a < 0 && Number.isFinite(a) && Number.isFinite(b) && !Number.isInteger(b))
     throw new ChatTemplateError("the template makes a complex number");
-  const result = a ** b;
+  const result = Number.isInteger(b) && Math.abs(b) <= 2048 && Number.isFinite(a) ? exactPower(a, b) : a ** b;
   if (!Number.isFinite(result) && Number.isFinite(a) && Number.isFinite(b))
     throw new ChatTemplateError("(34, 'Numerical result out of range')");
   return result;
+}
+
+/** A power with an integer exponent, rounded once: the `**` of JavaScript may be off by one digit. */
+function exactPower(a: number, b: number): number {
+  const rough = a ** b;
+  if (Number.isInteger(rough) && Math.abs(rough) <= Number.MAX_SAFE_INTEGER) return rough;
+  if (!Number.isFinite(rough) || Math.abs(rough) < 1e-290) return rough;
+  let mantissa = Math.abs(a);
+  let exponent = 0;
+  for (; !Number.isInteger(mantissa); exponent--) mantissa *= 2;
+  const power = BigInt(mantissa) ** BigInt(Math.abs(b));
+  const shift = 1n << BigInt(-exponent * Math.abs(b));
+  const size = b < 0 ? divide(shift, power) : divide(power, shift);
+  return rough < 0 ? -size.value : size.value;
 }
 
 export function negate(value: Int | PyFloat): Int | PyFloat {

@@ -53,7 +53,7 @@ export function percentFormat(text: string | Markup, values: Value): Value {
       const star = (given?: string): number | undefined => {
         if (given !== "*") return given === undefined ? undefined : Number(given);
         const value = take();
-        return isInt(value) ? asIndex(value) : typeError("* wants int");
+        return isInt(value) || typeof value === "boolean" ? asIndex(value) : typeError("* wants int");
       };
       let wide = star(width);
       let left = flags.includes("-");
