@@ -17,9 +17,10 @@ const MOST_CUTS = 4096;
 const NO_LIMIT = 0;
 /** What an encoding may take in the serving thread, in the kernel's measure (about nanoseconds). */
 const SOON = 10_000_000;
-/** What each byte of a text takes in the same measure, whatever it holds, and what each takes that may have to be normalized. */
+/** What each byte of a text takes in the same measure: whatever it holds, if it may have to be normalized, if it has to be. */
 const BYTE_COST = 2;
 const NFC_BYTE_COST = 12;
+const DENORMAL_BYTE_COST = 25;
 /** What an id takes at least, and how many may be written after a budget is used up. */
 const ID_COST = 32;
 const OVERRUN = 4096;
@@ -75,6 +76,8 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
   const image = imageViews(memory);
   const { header, offsets, bytes, flags } = image;
   const nfc = header[Word.nfc] === 1;
+  /** A sign before each section is an id more, or one for each of its three bytes; a section and the token before it have two bytes. */
+  const idsOf = (size: number): number => (header[Word.prefix] ? Math.ceil(size * 2.5) + 3 : size);
 
   /** Writes the text to the kernel's buffer. */
   function write(s: string): Uint8Array {
@@ -85,7 +88,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
   /** Ids of the written bytes from `from` on, as a view; undefined if the budget was too small. */
   function run(from: number, split: number, budget: number, cuts: number): Uint32Array | undefined {
     const most = budget === NO_LIMIT ? Number.POSITIVE_INFINITY : budget / ID_COST + OVERRUN;
-    reserveIds(Math.min(length - from, most));
+    reserveIds(Math.min(idsOf(length - from), most));
     const count = kernel.encode(textAt + from, textAt + length, idsAt, split, budget, cutsAt, cuts);
     return count < 0 ? undefined : ids.subarray(0, count);
   }
@@ -137,15 +140,17 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     denormal: (budget: number) => T,
   ): T | undefined {
     const size = length - from;
-    let left = budget === NO_LIMIT ? NO_LIMIT : Math.max(budget - size * BYTE_COST, -1);
+    let left = budget;
+    /** Takes the cost of so many nanoseconds a byte off the budget; false if it is used up. */
+    const pays = (cost: number): boolean => budget === NO_LIMIT || (left -= size * cost) > 0;
+    if (!pays(BYTE_COST)) return undefined;
     if (nfc && s?.length !== length && !kernel.normal(textAt + from, textAt + length)) {
-      if (budget !== NO_LIMIT) left -= size * NFC_BYTE_COST;
-      if (left < 0) return undefined;
+      if (!pays(NFC_BYTE_COST)) return undefined;
       const rest = s ?? decoder.decode(text.slice(from, length));
       if (budget !== NO_LIMIT && rest.length > MOST_LONG_RUNS && hasLongRuns(rest)) return undefined;
-      if (rustNfc(rest) !== rest) return denormal(left);
+      if (rustNfc(rest) !== rest) return pays(DENORMAL_BYTE_COST) ? denormal(left) : undefined;
     }
-    return left < 0 ? undefined : normal(left);
+    return normal(left);
   }
   function encodePart(s: string, split: number, budget: number): Uint32Array | undefined {
     write(s);

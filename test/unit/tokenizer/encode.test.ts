@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { sampleText } from "../../../src/tokenizer/sample-text.ts";
-import { smallTokenizer } from "./fixtures.ts";
+import type { TextBuffer } from "../../../src/tokenizer/tokenizer.ts";
+import { random, smallTokenizer } from "./fixtures.ts";
 
 test("the Digits pre-tokenizer has numbers that the patterns do not know", async () => {
   const tokenizer = await smallTokenizer("gpt2_digits");
@@ -55,5 +56,36 @@ describe("encoding", async () => {
     expect(sampleText(tokenizer, 300, 1)).toBe(sample);
     expect(sampleText(tokenizer, 300, 2)).not.toBe(sample);
     expect(tokenizer.encode(sample).some((id) => tokenizer.isSpecial(id))).toBe(false);
+  });
+});
+
+describe.each(["cl100k_nfc", "o200k", "gemma"])("the serving thread with %s", async (name) => {
+  const tokenizer = await smallTokenizer(name);
+  const next = random(4);
+  const letters = (n: number): string =>
+    Array.from({ length: n }, () => String.fromCharCode(97 + Math.floor(next() * 26))).join("");
+  const word = letters(250_000);
+
+  test("gives up what would hold it for long", () => {
+    expect(tokenizer.encodeSoon(word)).toBeUndefined();
+    expect(tokenizer.encodeSoon("some text ".repeat(30_000))).toBeUndefined();
+    expect(tokenizer.encode(word).length).toBeGreaterThan(50_000);
+  });
+  test("does not give up ordinary text, nor a repeated letter", () => {
+    const code = "export const value = compute(first, second); // as it was before\n".repeat(4000).slice(0, 250_000);
+    for (const text of [code, "a".repeat(250_000), " ".repeat(250_000), letters(2000), ""]) {
+      expect(tokenizer.encodeSoon(text)).toEqual(tokenizer.encode(text));
+    }
+  });
+  test("the text stays as it was written when it is given up", () => {
+    const buffer = tokenizer.buffer as TextBuffer;
+    const special = name === "gemma" ? "<end_of_turn>" : "<|end|>";
+    const text = `${special}${letters(600_000)}${special}x`;
+    const written = buffer.write(text);
+    expect(buffer.encodeFrom(0)).toBeUndefined();
+    expect(Buffer.from(written).toString()).toBe(text);
+    const cut = buffer.nextCut(special.length);
+    expect(cut).toBe(text.length - 1);
+    expect([...(buffer.encodeFrom(cut)?.ids ?? [])]).toEqual([...tokenizer.encode("x")]);
   });
 });
