@@ -9,6 +9,8 @@ export class Emitter {
   inCall = false;
   /** A call came before, and since then nothing but white space. */
   afterCall = false;
+  /** Nothing was said so far but white space. */
+  atStart = true;
   private index = -1;
   private space = "";
 
@@ -21,6 +23,7 @@ export class Emitter {
   text(delta: string): void {
     if (delta === "") return;
     let text = delta;
+    if (this.atStart && text.trim() !== "") this.atStart = false;
     if (this.afterCall) {
       let from = 0;
       while (from < text.length && isSpace(text.charCodeAt(from))) from++;
@@ -42,6 +45,7 @@ export class Emitter {
   start(name: string, id?: string): void {
     this.space = "";
     this.inCall = true;
+    this.atStart = false;
     this.index++;
     this.sink.toolStart(this.index, this.special.plain(name), id === undefined ? undefined : this.special.plain(id));
   }

@@ -124,23 +124,23 @@ export function* decodedString(input: Input, emit: (text: string) => void): Step
       return "done";
     }
     if (c !== BACKSLASH) continue;
-    const escape = yield* readEscape(input);
-    if (escape === undefined) return "cut";
-    emit(unquote(`"${escape}"`));
+    const written = yield* readEscape(input);
+    if (written === undefined) return "cut";
+    emit(unquote(`"${written}"`));
   }
 }
 
 /** Reads an escape whole, and with the first half of a surrogate pair the second. */
 function* readEscape(input: Input): Step<string | undefined> {
-  let escape = "";
-  for (let length = 2; escape.length < length; ) {
+  let written = "";
+  for (let length = 2; written.length < length; ) {
     if ((yield* peek(input)) < 0) return undefined;
-    escape += input.text[input.at++];
-    if (escape.length === 2 && escape[1] === "u") length = 6;
-    if (escape.length === 6 && /^\\ud[89ab]/i.test(escape)) {
+    written += input.text[input.at++];
+    if (written.length === 2 && written[1] === "u") length = 6;
+    if (written.length === 6 && /^\\ud[89ab]/i.test(written)) {
       if ((yield* peek(input)) === BACKSLASH) length = 12;
     }
-    if (escape.length === 8 && escape[7] !== "u") length = 8;
+    if (written.length === 8 && written[7] !== "u") length = 8;
   }
-  return escape;
+  return written;
 }

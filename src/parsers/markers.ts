@@ -6,6 +6,8 @@
  * one string serves both, and text that merely looks like such a marker is not one.
  */
 const CODE = "\uDBFF\uDBFF";
+/** The first character of every code. */
+export const CODE_START = 0xdbff;
 const CODE_LENGTH = CODE.length + 1;
 const FIRST_CODE = 0xe000;
 

@@ -1,7 +1,7 @@
 import type { ParserSink } from "./events.ts";
 import { type ContentFilter, FilteredText } from "./filter.ts";
 import { SpecialMarkers } from "./markers.ts";
-import { reasoningFamily, toolFamily } from "./names.ts";
+import { familiesOf } from "./names.ts";
 import { type Machine, Parsing, runMachine } from "./parsing.ts";
 import { reasoningMarkers } from "./reasoning/index.ts";
 import { thinking } from "./reasoning/thinking.ts";
@@ -46,9 +46,11 @@ const isHighSurrogate = (c: number): boolean => c >= 0xd800 && c <= 0xdbff;
 
 class Chain implements OutputParser {
   readonly markers: readonly string[];
-  private readonly marks: SpecialMarkers;
-  private readonly first: Machine | undefined;
-  private readonly second: Machine | undefined;
+  private readonly codes: SpecialMarkers;
+  private readonly thoughts: Machine | undefined;
+  private readonly calls: Machine | undefined;
+  /** `calls` reads reasoning as well. */
+  private readonly isUnified: boolean;
   private readonly filtered: FilteredText | undefined;
   private readonly filter: ContentFilter | undefined;
   private sink!: ParserSink;
@@ -56,24 +58,26 @@ class Chain implements OutputParser {
   private half = "";
 
   constructor(reasoning: string | undefined, tool: string | undefined, options: ParserOptions) {
-    const thoughts = reasoningFamily(reasoning);
-    const calls = toolFamily(tool);
+    const families = familiesOf(reasoning, tool);
+    const { parseTools, startsInReasoning, constrained = false } = options;
+    const calls = families.unified ?? families.tool;
     this.filter = options.filter;
-    this.markers = [
-      ...new Set([...(thoughts === undefined ? [] : reasoningMarkers(thoughts)), ...(calls?.markers ?? [])]),
-    ];
-    this.marks = new SpecialMarkers(this.markers.filter((marker) => options.singleTokenMarkers.has(marker)));
+    const thoughts = families.reasoning === undefined ? [] : reasoningMarkers(families.reasoning);
+    this.markers = [...new Set([...thoughts, ...(calls?.markers ?? [])])];
+    this.codes = new SpecialMarkers(this.markers.filter((marker) => options.singleTokenMarkers.has(marker)));
     const tools = new ToolIndex(options.tools);
-    if (calls !== undefined && options.parseTools) {
-      this.second = runMachine(new Parsing(this.marks, tools, options), calls.run);
+    this.isUnified = families.unified !== undefined;
+    if (calls !== undefined && (this.isUnified || parseTools)) {
+      const own = { startsInReasoning, parseTools: parseTools && tool !== undefined };
+      this.calls = runMachine(new Parsing(this.codes, tools, own), calls.run);
     }
-    if (thoughts !== undefined) {
-      const program = thinking(thoughts, () => this.second?.busy === true);
-      this.first = runMachine(new Parsing(this.marks, tools, { ...options, passesOn: true }), program);
+    if (families.reasoning !== undefined) {
+      const own = { startsInReasoning, constrained, parseTools: false, passesOn: true };
+      const program = thinking(families.reasoning, () => this.calls?.busy === true);
+      this.thoughts = runMachine(new Parsing(this.codes, tools, own), program);
     }
-    if (this.filter !== undefined) {
-      this.filtered = new FilteredText(this.filter, this.marks, (text) => this.toCalls(text));
-    }
+    if (this.filter !== undefined)
+      this.filtered = new FilteredText(this.filter, this.codes, (text) => this.behind(text));
   }
 
   push(text: string, sink: ParserSink): void {
@@ -87,7 +91,7 @@ class Chain implements OutputParser {
   }
 
   special(text: string, sink: ParserSink): void {
-    const code = this.marks.code(text);
+    const code = this.codes.code(text);
     if (code === undefined) this.push(text, sink);
     else this.read(this.takeHalf() + code, sink);
   }
@@ -96,38 +100,64 @@ class Chain implements OutputParser {
     const half = this.takeHalf();
     if (half !== "") this.read(half, sink);
     this.sink = sink;
-    if (this.filter?.stopped !== true) this.first?.finish(this.between);
+    if (!this.stopped) this.thoughts?.finish(this.between);
+    if (this.isUnified && !this.stopped) this.calls?.finish(this.outward);
     this.filtered?.end();
-    this.second?.finish(sink);
+    if (!this.isUnified) this.calls?.finish(sink);
   }
 
   private read(text: string, sink: ParserSink): void {
-    if (this.filter?.stopped === true) return;
+    if (this.stopped) return;
     this.sink = sink;
-    if (this.first === undefined) this.toFilter(text);
-    else this.first.push(text, this.between);
+    if (this.isUnified) this.calls!.push(text, this.outward);
+    else if (this.thoughts === undefined) this.visible(text);
+    else this.thoughts.push(text, this.between);
   }
 
-  /** Where reasoning leads to: visible text goes on to the calls. */
+  /** A stop string was found: nothing behind it counts. */
+  private get stopped(): boolean {
+    return this.filter?.stopped === true;
+  }
+
+  /** Visible text on its way to the filter. */
+  private visible(text: string): void {
+    if (this.filtered === undefined) this.behind(text);
+    else if (!this.stopped) this.filtered.push(text);
+  }
+
+  /** Visible text behind the filter. */
+  private behind(text: string): void {
+    if (this.calls === undefined || this.isUnified) this.sink.text(this.codes.plain(text));
+    else this.calls.push(text, this.sink);
+  }
+
+  private readonly reasoning = (delta: string): void => {
+    if (!this.stopped) this.sink.reasoning(delta);
+  };
+
+  /** Where a parser of reasoning alone leads to. */
   private readonly between: ParserSink = {
-    text: (delta) => this.toFilter(delta),
-    reasoning: (delta) => {
-      if (this.filter?.stopped !== true) this.sink.reasoning(delta);
-    },
+    text: (delta) => this.visible(delta),
+    reasoning: this.reasoning,
     toolStart: () => {},
     toolArguments: () => {},
     toolEnd: () => {},
   };
 
-  private toFilter(text: string): void {
-    if (this.filtered === undefined) this.toCalls(text);
-    else if (this.filter?.stopped !== true) this.filtered.push(text);
-  }
-
-  private toCalls(text: string): void {
-    if (this.second === undefined) this.sink.text(this.marks.plain(text));
-    else this.second.push(text, this.sink);
-  }
+  /** Where a parser of everything leads to. */
+  private readonly outward: ParserSink = {
+    text: (delta) => this.visible(delta),
+    reasoning: this.reasoning,
+    toolStart: (index, name, id) => {
+      if (!this.stopped) this.sink.toolStart(index, name, id);
+    },
+    toolArguments: (index, delta) => {
+      if (!this.stopped) this.sink.toolArguments(index, delta);
+    },
+    toolEnd: (index) => {
+      if (!this.stopped) this.sink.toolEnd(index);
+    },
+  };
 
   private takeHalf(): string {
     const { half } = this;

@@ -1,6 +1,6 @@
 import { Emitter } from "./emitter.ts";
 import type { ParserSink } from "./events.ts";
-import { Input, type Step } from "./input.ts";
+import { Input, type Step, skipSpace, take } from "./input.ts";
 import { MarkerSet, type SpecialMarkers } from "./markers.ts";
 import type { ToolIndex } from "./tools.ts";
 
@@ -47,11 +47,22 @@ export class Parsing {
     this.out.start(name, id);
   }
 
-  /** What looked like a call is none: it goes out as text, byte for byte. Between calls, mere separators are dropped. */
+  /** What looked like a call is none: it goes out as text, byte for byte. At the end, separators behind calls are dropped. */
   giveBack(): void {
     const text = this.input.recorded();
-    if (this.out.afterCall && /^[\s,;\]]*$/.test(text)) return;
+    if (this.out.afterCall && this.input.ended && /^[\s,;\]]*$/.test(text)) return;
     this.out.text(text);
+  }
+
+  /** Reads the markers of the set that come next, and white space before them; whether there was one. */
+  *skipMarkers(set: MarkerSet): Step<boolean> {
+    for (let any = false; ; any = true) {
+      this.input.record();
+      yield* skipSpace(this.input);
+      if ((yield* take(this.input, set)) >= 0) continue;
+      this.giveBack();
+      return any;
+    }
   }
 }
 

@@ -12,6 +12,8 @@ import {
   QUOTE,
 } from "./json.ts";
 
+import { CODE_START } from "./markers.ts";
+
 const OPEN_TUPLE = 40;
 const CLOSE_TUPLE = 41;
 const BACKSLASH = 92;
@@ -21,7 +23,13 @@ const MAX_WORD = 4096;
 /** Letters of names: also any letter outside ASCII, and what tool names have beside identifiers. */
 export function isNamePart(c: number): boolean {
   return (
-    (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95 || c === 45 || c === 46 || c > 127
+    (c >= 97 && c <= 122) ||
+    (c >= 65 && c <= 90) ||
+    (c >= 48 && c <= 57) ||
+    c === 95 ||
+    c === 45 ||
+    c === 46 ||
+    (c > 127 && c !== CODE_START)
   );
 }
 

@@ -1,5 +1,5 @@
 import { type CallOutcome, type CallShape, callList } from "../calls.ts";
-import { peek, type Step, skipSpace, until } from "../input.ts";
+import { type Step, skipSpace, until } from "../input.ts";
 import { COMMA, jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
 import type { MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
@@ -11,6 +11,10 @@ export interface JsonBlocks {
   /** Where an object or a list without a marker may be a call. */
   readonly bare?: "start" | "anywhere";
   readonly shape?: CallShape;
+  /** A fence around calls, which is text around anything else. */
+  readonly fence?: readonly [string, string];
+  /** Markers around visible text. */
+  readonly drop?: readonly string[];
   /** What stands between these is text, calls in it do not count. */
   readonly opaque?: readonly [string, string];
 }
@@ -20,53 +24,53 @@ const SEMICOLON = 59;
 
 /** The program of such a family. */
 export function jsonBlocks(family: JsonBlocks): (p: Parsing) => Step<void> {
-  const { open = [], close = [], bare, shape = {}, opaque } = family;
+  const { open = [], close = [], bare, shape = {}, fence, drop = [], opaque } = family;
   const bareShape = { ...shape, bare: true };
   return function* run(p) {
     const { input } = p;
     const brackets = bare === "anywhere" ? BRACKETS : [];
-    const openers = [...open, ...brackets, ...(opaque === undefined ? [] : [opaque[0]])];
-    const outside = p.set(...openers);
-    const behindCall = p.set(...openers, ...close);
+    // In this order: markers, the fence, brackets, what is dropped, what hides calls; closers only where one is due.
+    const strict = open.length;
+    const written = strict + (fence === undefined ? 0 : 1);
+    const openers = [...open, ...(fence === undefined ? [] : [fence[0]]), ...brackets];
+    const others = [...openers, ...drop, ...(opaque === undefined ? [] : [opaque[0]])];
+    const closers = p.set(...close, ...(fence === undefined ? [] : [fence[1]]));
+    const outside = p.set(...others);
+    const behindBroken = p.set(...others, ...close);
     const endOfOpaque = p.set(...(opaque === undefined ? [] : [opaque[1]]));
     let closerIsDue = false;
     if (bare === "start") {
       input.record();
       const c = yield* skipSpace(input);
-      if (c === OPEN_OBJECT || c === OPEN_LIST) yield* calls(p, bareShape, bareShape);
+      if (c === OPEN_OBJECT || c === OPEN_LIST) yield* calls(p, bareShape);
       else p.giveBack();
     }
     for (;;) {
-      const set: MarkerSet = closerIsDue ? behindCall : outside;
+      const set: MarkerSet = closerIsDue ? behindBroken : outside;
       const hit = yield* until(input, set, p.text);
       if (hit < 0) return;
-      if (hit >= openers.length) {
-        closerIsDue = false;
-        continue;
-      }
-      if (opaque !== undefined && hit === openers.length - 1) {
+      if (hit >= others.length) closerIsDue = false;
+      if (hit >= openers.length + drop.length && hit < others.length) {
         p.text(set.markers[hit]!);
         if ((yield* until(input, endOfOpaque, p.text)) >= 0) p.text(endOfOpaque.markers[0]!);
-        continue;
       }
-      const isBare = hit >= open.length;
+      if (hit >= openers.length) continue;
+      const isBare = hit >= written;
       if (isBare) input.at--;
       input.record(isBare ? "" : set.markers[hit]!);
       const c = yield* skipSpace(input);
-      if (c !== OPEN_OBJECT && c !== OPEN_LIST) {
-        p.giveBack();
-        continue;
+      if (c !== OPEN_OBJECT && c !== OPEN_LIST) p.giveBack();
+      else if (yield* calls(p, hit >= strict ? bareShape : shape)) {
+        closerIsDue = !isBare && !(yield* p.skipMarkers(closers)) && close.length > 0;
       }
-      const found = yield* calls(p, isBare ? bareShape : shape, isBare ? bareShape : shape);
-      closerIsDue = found && close.length > 0;
     }
   };
 }
 
 /** Reads the calls that follow one another from a bracket on; false: there was none, and what was read is text. */
-export function* calls(p: Parsing, first: CallShape, next: CallShape): Step<boolean> {
+export function* calls(p: Parsing, shape: CallShape): Step<boolean> {
   const { input } = p;
-  let outcome = yield* oneValue(p, first);
+  let outcome = yield* oneValue(p, shape);
   if (outcome !== "call") return outcome === "broken";
   for (;;) {
     input.record();
@@ -79,7 +83,7 @@ export function* calls(p: Parsing, first: CallShape, next: CallShape): Step<bool
       p.giveBack();
       return true;
     }
-    outcome = yield* oneValue(p, next);
+    outcome = yield* oneValue(p, shape);
     if (outcome !== "call") return true;
   }
 }
@@ -92,12 +96,4 @@ function* oneValue(p: Parsing, shape: CallShape): Step<CallOutcome> {
   // The rest of a bare value that is no call is text too: what is inside it does not count.
   if (outcome === "open" && shape.bare === true) yield* jsonValue(p.input, p.text, stack);
   return outcome;
-}
-
-/** As `calls`, for a family whose marker may be followed by something else; false leaves everything unread but given back. */
-export function* callsIfBracket(p: Parsing, shape: CallShape): Step<boolean> {
-  const c = yield* peek(p.input);
-  if (c === OPEN_OBJECT || c === OPEN_LIST) return yield* calls(p, shape, shape);
-  p.giveBack();
-  return false;
 }

@@ -1,9 +1,10 @@
-import { type Input, look, peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { type Input, peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
 import { jsonValue, OPEN_OBJECT } from "../json.ts";
 import type { MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
 import { Kind } from "../schema.ts";
 import { ArgumentValue } from "../values.ts";
+import { attributesOf, readValue, type ValueEnds } from "./value-reading.ts";
 
 /** Calls as tags: a block, calls in it, parameters in them. */
 export interface TaggedFamily {
@@ -20,6 +21,8 @@ export interface TaggedFamily {
   readonly bareCalls?: boolean;
   /** The template puts one newline on each side of a value. */
   readonly newlines?: boolean;
+  /** Further end markers that may follow the block. */
+  readonly tail?: readonly string[];
   /** What may stand around a call in a block. */
   readonly fillers?: readonly string[];
   /** The text before the block ends with these, by the template. */
@@ -61,23 +64,25 @@ type CallEnd = "done" | "broken" | "cut";
 class Block {
   private readonly inBlock: MarkerSet;
   private readonly inCall: MarkerSet;
-  private readonly inValue: MarkerSet;
-  private readonly afterValue: MarkerSet;
-  private readonly afterCall: MarkerSet;
-  private readonly closers: number;
+  private readonly ends: ValueEnds;
+  private readonly closers: MarkerSet;
 
   constructor(
     private readonly p: Parsing,
     private readonly f: TaggedFamily,
   ) {
     const newline = f.newlines === true ? "\n" : "";
-    this.inBlock = p.set(f.call, ...f.close, ...(f.fillers ?? []));
-    this.inCall = p.set(f.parameter, f.callClose, ...f.close);
-    this.closers = newline === "" ? 1 : 2;
-    const ends = [f.parameterClose, f.callClose];
-    this.inValue = p.set(...(newline === "" ? ends : ends.flatMap((end) => [newline + end, end])));
-    this.afterValue = p.set(f.parameter, f.callClose, ...f.close);
-    this.afterCall = p.set(...f.close, ...(f.fillers ?? []));
+    const { close, fillers = [] } = f;
+    this.inBlock = p.set(f.call, ...close, ...fillers);
+    this.inCall = p.set(f.parameter, f.callClose, ...close);
+    this.closers = p.set(...close, ...(f.tail ?? []));
+    const variants = (end: string) => (newline === "" ? [end] : [newline + end, end]);
+    this.ends = {
+      markers: p.set(...variants(f.parameterClose), ...variants(f.callClose)),
+      closers: variants(f.parameterClose).length,
+      next: this.inCall,
+      forcedNext: p.set(...close, ...fillers),
+    };
   }
 
   /** Reads calls to the end of the block; true: its closer may still come. */
@@ -101,7 +106,7 @@ class Block {
         hit = -1;
       } else if (hit > f.close.length) hit = -1;
       else if (hit > 0 && calls > 0) {
-        input.forget();
+        yield* p.skipMarkers(this.closers);
         return false;
       } else break;
     }
@@ -111,10 +116,8 @@ class Block {
 
   /** The attributes of a tag; where the name stands by itself, as `name`. */
   private names(tag: string): Readonly<Record<string, string>> {
-    if (this.f.attributes !== true) return { name: /^\s*(["']?)(.*?)\1\s*$/s.exec(tag)?.[2] ?? tag };
-    const found: Record<string, string> = {};
-    for (const [, key, , value] of `name="${tag}`.matchAll(/([\w-]+)\s*=\s*(["'])(.*?)\2/gs)) found[key!] ??= value!;
-    return found;
+    if (this.f.attributes === true) return attributesOf(`name="${tag}`);
+    return { name: /^\s*(["']?)(.*?)\1\s*$/s.exec(tag)?.[2] ?? tag };
   }
 
   private *call(name: string): Step<CallEnd> {
@@ -162,33 +165,8 @@ class Block {
     out.arguments(`${begun ? ", " : "{"}${JSON.stringify(p.special.plain(key))}: `);
     const declared = tag["string"];
     const kinds = declared === undefined ? p.tools.kinds(tool, key) : declared === "true" ? Kind.string : 0;
-    const value = new ArgumentValue(kinds, p.arguments);
-    const push = (text: string) => value.push(p.special.plain(text));
     if (f.newlines === true && (yield* peek(input)) === NEWLINE) input.at++;
-    for (;;) {
-      const hit = yield* until(input, this.inValue, push);
-      if (hit < 0) {
-        value.cut();
-        out.leave();
-        return "cut";
-      }
-      const marker = this.inValue.markers[hit]!;
-      const isForced = hit >= this.closers;
-      input.record(marker);
-      yield* skipSpace(input);
-      const next = yield* look(input, isForced ? this.afterCall : this.afterValue);
-      const atEnd = input.ended && input.at >= input.text.length;
-      if (next >= 0 || (atEnd && !isForced)) {
-        value.end();
-        // A call that closes without its last parameter's closer: the closer of the call is read again.
-        if (isForced) input.rewind(marker.startsWith("\n") ? 1 : 0);
-        else input.forget();
-        return "done";
-      }
-      // The closer is part of the value.
-      push(marker);
-      input.rewind(marker.length);
-    }
+    return yield* readValue(p, new ArgumentValue(kinds, p.arguments), this.ends);
   }
 }
 

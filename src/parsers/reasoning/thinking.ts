@@ -6,8 +6,11 @@ import type { Parsing } from "../parsing.ts";
 export interface ThinkingFamily {
   readonly open: readonly string[];
   readonly close: readonly string[];
-  /** Openers that end reasoning without its closer and belong to what follows; `next`: only before one of these characters. */
-  readonly endedBy?: readonly { readonly marker: string; readonly next?: string }[];
+  /**
+   * Openers that end reasoning without its closer and belong to what follows. `next`: only before one of these characters;
+   * `drop`: belongs to no one.
+   */
+  readonly endedBy?: readonly { readonly marker: string; readonly next?: string; readonly drop?: boolean }[];
   /** Markers of the template around visible text. */
   readonly drop?: readonly string[];
   /** Closers of visible text: met in reasoning that was only assumed, they show that it was visible text. */
@@ -58,14 +61,14 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
       if (hit < close.length) reasoning.settle();
       else if (ender < 0) reasoning.wasText();
       else {
-        const next = endedBy[ender]!.next;
+        const { next, drop: isDropped } = endedBy[ender]!;
         input.record(inReasoning.markers[hit]!);
         const c = next === undefined ? -1 : yield* skipSpace(input);
         const isReal = c < 0 || next!.includes(String.fromCharCode(c));
         const text = input.recorded();
         if (isReal) {
           reasoning.settle();
-          p.text(text);
+          if (isDropped !== true) p.text(text);
         } else {
           isInside = true;
           reasoning.push(text);

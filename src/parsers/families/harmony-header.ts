@@ -1,0 +1,34 @@
+import type { ToolIndex } from "../tools.ts";
+
+/** What a message becomes. */
+export type Channel = { readonly kind: "reasoning" | "text" } | { readonly kind: "call"; readonly tool: string };
+
+const CHANNELS = ["analysis", "commentary", "final"];
+/** Tools that the model knows from training and nobody runs here. */
+const BUILT_IN = /^(?:python|browser|container)\b/;
+const RECIPIENT = /(?:^|\s|>)to=(\S+?)(?=$|\s|<\|)/;
+const CHANNEL_NAME = /<\|channel\|>\s*([^\s<]*)/;
+
+/** What the channel and the recipient of a header say. */
+export function kindOfHeader(header: string, tools: ToolIndex): Channel {
+  const recipient = RECIPIENT.exec(header)?.[1];
+  if (recipient !== undefined) {
+    if (recipient.startsWith("functions.")) return { kind: "call", tool: recipient.slice("functions.".length) };
+    if (tools.has(recipient)) return { kind: "call", tool: recipient };
+    if (BUILT_IN.test(recipient)) return { kind: "reasoning" };
+  }
+  return { kind: CHANNEL_NAME.exec(header)?.[1] === "analysis" ? "reasoning" : "text" };
+}
+
+/** What a header says that never came to its end, beside channel, recipient and role. `isCut`: the answer ended in it. */
+export function textOfHeader(header: string, isCut: boolean): string {
+  const at = header.indexOf("<|channel|>");
+  const words = (at < 0 ? header.replace(/^\s*assistant/, "") : header.slice(at + "<|channel|>".length))
+    .replace(RECIPIENT, "")
+    .replace(/<\|constrain\|>\s*\w*/, "");
+  const match = /^\s*(\S*)([\s\S]*)$/.exec(words)!;
+  const [, first, rest] = match;
+  if (CHANNELS.includes(first!)) return rest!.trimStart();
+  if (isCut && rest === "" && (at >= 0 ? CHANNELS : ["assistant"]).some((word) => word.startsWith(first!))) return "";
+  return words;
+}

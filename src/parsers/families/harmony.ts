@@ -1,0 +1,105 @@
+import { type Step, skipSpace, until } from "../input.ts";
+import { jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
+import type { Parsing } from "../parsing.ts";
+import { type Channel, kindOfHeader, textOfHeader } from "./harmony-header.ts";
+
+const START = "<|start|>";
+const CHANNEL = "<|channel|>";
+const MESSAGE = "<|message|>";
+const CONSTRAIN = "<|constrain|>";
+const END = "<|end|>";
+const CALL = "<|call|>";
+const RETURN = "<|return|>";
+
+export const HARMONY_MARKERS = [START, CHANNEL, MESSAGE, CONSTRAIN, END, CALL, RETURN];
+/** A header that is longer is a body whose marker is missing. */
+const MAX_HEADER = 1024;
+
+/** Messages of gpt-oss: a header that names channel and recipient, and a body. Headers are read leniently: no text is lost. */
+export function* harmony(p: Parsing): Step<void> {
+  const { input, out } = p;
+  const bodyEnd = p.set(START, CHANNEL, END, CALL, RETURN);
+  const headerEnd = p.set(MESSAGE, END, CALL, RETURN, START);
+  // The prompt ends behind the role: a header may go on there.
+  const recipient = p.set(" to=", "to=");
+  let hit = -1;
+  input.record();
+  const isHeader = !p.options.startsInReasoning && (yield* startsWith());
+  if (isHeader) hit = yield* message("");
+  else hit = yield* until(input, bodyEnd, p.options.startsInReasoning ? p.reasoning : p.text);
+  while (hit >= 0) {
+    const marker = bodyEnd.markers[hit]!;
+    if (hit <= 1) hit = yield* message(hit === 0 ? "" : marker);
+    else hit = yield* until(input, bodyEnd, p.text);
+  }
+
+  function* startsWith(): Step<boolean> {
+    for (;;) {
+      const found = recipient.match(input.text, input.at, input.ended);
+      if (found !== -2) {
+        input.rewind(0);
+        return found >= 0;
+      }
+      yield;
+    }
+  }
+
+  /** Reads a message from its header on; the marker that ended it, as a number of `bodyEnd`. */
+  function* message(begun: string): Step<number> {
+    let header = begun;
+    let tooLong = false;
+    let found = -1;
+    // A header is read in pieces, so that one without an end does not hold an answer back.
+    const collect = (text: string) => {
+      if (tooLong) emitBody(text);
+      else {
+        header += text;
+        if (header.length > MAX_HEADER) {
+          tooLong = true;
+          channel = kindOfHeader(plain(header), p.tools);
+          emitBody(textOfHeader(plain(header), false));
+        }
+      }
+    };
+    let channel: Channel = { kind: "text" };
+    const emitBody = (text: string) => (channel.kind === "reasoning" ? p.reasoning(text) : p.text(text));
+    found = yield* until(input, headerEnd, collect);
+    if (found === 0) {
+      if (!tooLong) channel = kindOfHeader(plain(header), p.tools);
+      return yield* body(channel);
+    }
+    if (!tooLong) {
+      channel = kindOfHeader(plain(header), p.tools);
+      emitBody(textOfHeader(plain(header), found < 0));
+    }
+    return found < 0 ? -1 : bodyEnd.markers.indexOf(headerEnd.markers[found]!);
+  }
+
+  function plain(header: string): string {
+    return p.special.plain(header);
+  }
+
+  function* body(channel: Channel): Step<number> {
+    if (channel.kind === "reasoning") return yield* until(input, bodyEnd, p.reasoning);
+    if (channel.kind !== "call" || !p.options.parseTools) return yield* until(input, bodyEnd, p.text);
+    p.start(channel.tool);
+    const c = yield* skipSpace(input);
+    if (c === OPEN_OBJECT || c === OPEN_LIST) {
+      const outcome = yield* jsonValue(input, p.arguments);
+      if (outcome === "done") out.end();
+      else out.leave();
+      return yield* until(input, bodyEnd, p.text);
+    }
+    let written = false;
+    const hit = yield* until(input, bodyEnd, (text) => {
+      written = true;
+      p.arguments(text);
+    });
+    if (hit < 0) out.leave();
+    else {
+      if (!written) p.arguments("{}");
+      out.end();
+    }
+    return hit;
+  }
+}

@@ -1,0 +1,63 @@
+import { callObject } from "../calls.ts";
+import { type Step, skipSpace, until } from "../input.ts";
+import { jsonValue, OPEN_OBJECT } from "../json.ts";
+import type { Parsing } from "../parsing.ts";
+
+const MESSAGE = "<|message_model|>";
+const TEXT = "<|content_text|>";
+const THINKING = "<|content_thinking|>";
+const CALL = "<|content_invoke_tool_json|>";
+const TEXT_CALL = "<|content_invoke_tool_text|>";
+const END_MESSAGE = "<|end_message|>";
+const END = "<|content_model_end_sampling|>";
+
+export const INKLING_MARKERS = [MESSAGE, TEXT, THINKING, CALL, TEXT_CALL, END_MESSAGE, END];
+
+const SHAPE = { args: ["args", "arguments", "parameters"] };
+const ignore = (): void => {};
+
+/** Messages in typed frames. A call of a tool that was not declared is dropped, as are calls in the text form. */
+export function* inkling(p: Parsing): Step<void> {
+  const { input } = p;
+  const markers = p.set(...INKLING_MARKERS);
+  const { parseTools, startsInReasoning } = p.options;
+  let emit = startsInReasoning ? p.reasoning : p.text;
+  let name = "";
+  for (;;) {
+    const hit = yield* until(input, markers, emit);
+    if (hit < 0) return;
+    const marker = INKLING_MARKERS[hit];
+    if (marker === MESSAGE) {
+      name = "";
+      emit = (text) => {
+        name += text;
+      };
+    } else if (marker === THINKING) emit = p.reasoning;
+    else if (marker === CALL || marker === TEXT_CALL) {
+      if (!parseTools) {
+        emit = p.text;
+        p.text(name + markers.markers[hit]);
+      } else {
+        emit = marker === CALL ? yield* call() : ignore;
+      }
+    } else emit = p.text;
+  }
+
+  /** Reads the call of a frame; gives where the rest of the frame goes to. */
+  function* call(): Step<(text: string) => void> {
+    const tool = p.special.plain(name).trim();
+    input.record(tool === "" ? "" : name);
+    const c = yield* skipSpace(input);
+    if (tool !== "" && !p.tools.has(tool)) {
+      input.forget();
+      if (c === OPEN_OBJECT) yield* jsonValue(input, ignore);
+      return ignore;
+    }
+    if (c === OPEN_OBJECT) {
+      const outcome = yield* callObject(p, SHAPE, []);
+      if (outcome === "call" || outcome === "broken" || !input.recording) return p.text;
+    }
+    p.giveBack();
+    return p.text;
+  }
+}

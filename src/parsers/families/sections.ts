@@ -1,0 +1,141 @@
+import { peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { heldJson, jsonValue, OPEN_OBJECT } from "../json.ts";
+import { CODE_START } from "../markers.ts";
+import type { Parsing } from "../parsing.ts";
+import { isCallId, kimiName, takeName } from "./kimi-names.ts";
+
+/** Calls in a section of special tokens, each with a head and JSON arguments: DeepSeek V3 and Kimi K2. */
+export interface SectionFamily {
+  readonly section: readonly string[];
+  readonly sectionEnd: readonly string[];
+  readonly call: string;
+  readonly callEnd: string;
+  /** Between the head of a call and its arguments. */
+  readonly separator: string;
+  readonly kind: "deepseek" | "kimi";
+}
+
+const OPEN_TAG = 60;
+const NEWLINE = 10;
+const BACKTICK = 96;
+const MAX_HEAD = 256;
+
+/** The program of such a family. */
+export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
+  return function* run(p) {
+    const { input, out } = p;
+    const openers = [...family.section, family.call];
+    const outside = p.set(...openers);
+    const behindCall = p.set(...openers, ...family.sectionEnd, family.callEnd);
+    const callStart = p.set(family.call);
+    const callEnd = p.set(family.callEnd);
+    const ends = p.set(...family.sectionEnd, family.callEnd);
+    const separator = p.set(family.separator);
+    const fenceStart = p.set("```json", "```");
+    const fenceEnd = p.set("```");
+    let isOpen = false;
+    for (;;) {
+      const hit = yield* until(input, isOpen ? behindCall : outside, p.text);
+      if (hit < 0) return;
+      if (hit >= openers.length) continue;
+      input.record(outside.markers[hit]!);
+      if (hit < family.section.length) {
+        yield* skipSpace(input);
+        if ((yield* take(input, callStart)) < 0) {
+          p.giveBack();
+          continue;
+        }
+      }
+      isOpen = yield* callsOfSection();
+    }
+
+    /** Reads calls, the opener of the first being read; true: the section may still be open. */
+    function* callsOfSection(): Step<boolean> {
+      for (;;) {
+        if (!(yield* call())) return true;
+        input.record();
+        yield* skipSpace(input);
+        if ((yield* take(input, callStart)) >= 0) continue;
+        p.giveBack();
+        const isClosed = yield* p.skipMarkers(ends);
+        // Text between closers and a further section is not expected; the section's opener is found again.
+        return !isClosed;
+      }
+    }
+
+    /** Reads one call behind its opener; false: it was none, or it broke. */
+    function* call(): Step<boolean> {
+      const head = yield* readWhile(input, (c) => c !== OPEN_TAG && c !== CODE_START && c !== NEWLINE, MAX_HEAD);
+      if (head === undefined || (yield* take(input, separator)) < 0) {
+        p.giveBack();
+        return false;
+      }
+      let c = yield* skipSpace(input);
+      if (family.kind === "kimi") {
+        const id = p.special.plain(head).trim();
+        const name = kimiName(id, p.tools);
+        if (!p.tools.has(name) && isCallId(id)) return yield* namedInside(id);
+        if (c < 0) return no();
+        p.start(name, id);
+        return yield* callArguments(c);
+      }
+      let name = head.trim();
+      if (name === "function" && c !== OPEN_OBJECT) {
+        const line = yield* readWhile(input, (d) => d !== NEWLINE && d !== BACKTICK && d !== OPEN_TAG, MAX_HEAD);
+        if (line === undefined || line.trim() === "") return no();
+        name = line.trim();
+        c = yield* skipSpace(input);
+      }
+      yield* take(input, fenceStart);
+      c = yield* skipSpace(input);
+      if (c < 0) return no();
+      p.start(name);
+      return yield* callArguments(c);
+    }
+
+    function no(): false {
+      p.giveBack();
+      return false;
+    }
+
+    /** Arguments and the closer of the call. */
+    function* callArguments(first: number): Step<boolean> {
+      if (first === OPEN_TAG || first === CODE_START || first === BACKTICK) {
+        out.arguments("{}");
+      } else {
+        const isWrapped = family.kind === "deepseek" && first !== OPEN_OBJECT;
+        if (isWrapped) out.arguments('{"value": ');
+        if ((yield* jsonValue(input, p.arguments)) !== "done") {
+          out.leave();
+          return false;
+        }
+        if (isWrapped) out.arguments("}");
+      }
+      out.end();
+      input.record();
+      yield* skipSpace(input);
+      if (family.kind === "deepseek") {
+        yield* take(input, fenceEnd);
+        yield* skipSpace(input);
+      }
+      if ((yield* take(input, callEnd)) >= 0) input.forget();
+      else p.giveBack();
+      return true;
+    }
+
+    /** The head is a random id: the name stands inside the arguments. */
+    function* namedInside(id: string): Step<boolean> {
+      const raw = (yield* peek(input)) === OPEN_OBJECT ? yield* heldJson(input) : undefined;
+      const found = raw === undefined ? undefined : takeName(raw);
+      if (found === undefined) return no();
+      p.start(found.name, id);
+      out.arguments(found.rest);
+      out.end();
+      input.record();
+      yield* skipSpace(input);
+      if ((yield* take(input, callEnd)) >= 0) input.forget();
+      else p.giveBack();
+      return true;
+    }
+  };
+}
