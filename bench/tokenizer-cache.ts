@@ -6,7 +6,7 @@
  * in node_modules.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createTokenizerCache } from "../src/tokenizer/cache/board.ts";
@@ -72,11 +72,7 @@ function timed(run: () => Uint32Array): number {
 }
 const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
 const median = (values: readonly number[]): number => sorted(values)[values.length >> 1]!;
-/** Mean of what lies between the tenths at both ends. */
-function trimmedMean(values: readonly number[]): number {
-  const inner = sorted(values).slice(Math.floor(values.length / 10), Math.ceil(values.length * 0.9));
-  return inner.reduce((sum, value) => sum + value, 0) / inner.length;
-}
+const tenth = (values: readonly number[]): string => sorted(values)[Math.floor(values.length / 10)]!.toFixed(2);
 
 interface Row {
   readonly what: string;
@@ -104,7 +100,7 @@ function misses(tokenizer: Tokenizer, messages: number, filled: boolean): Row {
     cachedTimes.push(i % 2 === 0 ? second : first);
     tokens += tokenizer.encode(a).length;
   }
-  const [plain, withCache] = [trimmedMean(plainTimes), trimmedMean(cachedTimes)];
+  const [plain, withCache] = [median(plainTimes), median(cachedTimes)];
   return {
     what: `first-seen, ${messages} message${messages > 1 ? "s" : ""}${filled ? "" : ", arena never used before"}`,
     tokens: Math.round(tokens / ROUNDS),
@@ -151,12 +147,13 @@ function repeated(tokenizer: Tokenizer): Row {
   for (let i = 0; i < 2000; i++) cached.encode(prompt);
   const plain = Array.from({ length: 500 }, () => timed(() => tokenizer.encode(prompt)));
   const hits = Array.from({ length: 5000 }, () => timed(() => cached.encode(prompt)));
-  const note = `${Buffer.byteLength(prompt)} bytes; mean of 5000: ${trimmedMean(hits).toFixed(2)}`;
+  const copies = Array.from({ length: 5000 }, () => timed(() => ids.slice()));
+  const note = `${Buffer.byteLength(prompt)} bytes; of that the fresh array for the ids: ${median(copies).toFixed(2)}, tenth percentiles ${tenth(hits)} and ${tenth(copies)}`;
   return { what: "repeated prompt (L0)", tokens: ids.length, plain: median(plain), cached: median(hits), note };
 }
 
 const lines = [
-  `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}. Times in us; first-seen: trimmed means of ${ROUNDS} prompts a side.`,
+  `${cpus()[0]?.model.trim()}, ${cpus().length} cores, Bun ${Bun.version}. Medians, in us; first-seen: ${ROUNDS} prompts a side, each seen once. Load average ${loadavg()[0]?.toFixed(1)}.`,
   "",
   "| tokenizer | what | tokens | plain | cached | |",
   "|---|---|---|---|---|---|",
