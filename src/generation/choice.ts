@@ -1,12 +1,17 @@
 import type { ChoiceFinish, TokenLogprobs } from "../engines/engine.ts";
+import type { ContentFilter } from "../parsers/filter.ts";
+import type { OutputParser } from "../parsers/parser.ts";
 import type { TokenDecoder, Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { FinishReason, GenerationSink, LogprobEntry } from "./events.ts";
+import { type CallOptions, OutputParts } from "./output-parts.ts";
 import { StopMatcher } from "./stops.ts";
 
 /** What a generation does with the tokens of each choice. */
 export interface OutputOptions {
   readonly skipSpecialTokens: boolean;
   readonly stop: readonly string[];
+  /** Stop strings end an answer in its reasoning as well, not only in its content. */
+  readonly stopInReasoning: boolean;
   /** Stop tokens of the request. */
   readonly stopTokenIds: ReadonlySet<number>;
   /** The model's end-of-sequence ids; empty with `ignore_eos`. */
@@ -21,19 +26,37 @@ export interface OutputOptions {
   readonly minTokens: number;
   readonly logprobs: boolean;
   readonly tokenIds: boolean;
+  /** What reads reasoning and tool calls; undefined: all is text. */
+  readonly parsing: ParsingOptions | undefined;
 }
+
+export interface ParsingOptions extends CallOptions {
+  /** A parser for one choice. `filter` looks at its content. */
+  readonly parser: (filter: ContentFilter | undefined) => OutputParser;
+  /** Markers that are single tokens: text by id. */
+  readonly markers: ReadonlyMap<number, string>;
+  /** The request named the function: then an answer ends with `stop`, as OpenAI's. */
+  readonly isForced: boolean;
+}
+
+const NO_CALLS: CallOptions = { callId: () => "", single: false };
 
 /** One choice on its way from token ids to text. */
 export class Choice {
   /** Tokens generated so far, the one that stopped it included. */
   tokens = 0;
   /** Set when the gateway itself ended the choice. */
-  stopped: FinishReason | undefined;
+  stopped: "stop" | "length" | undefined;
   finished = false;
   private matched: string | number | undefined;
   private readonly decoder: TokenDecoder;
   private readonly stops: StopMatcher | undefined;
-  private text = "";
+  /** Does the token at hand count for stop strings? */
+  private counts = true;
+  private readonly parser: OutputParser | undefined;
+  /** The stops see what the parser has found to be content, not all text. */
+  private readonly stopsBehindParser: boolean;
+  private readonly parts: OutputParts;
   private ids: number[] | undefined;
   private entries: LogprobEntry[] | undefined;
 
@@ -42,11 +65,15 @@ export class Choice {
     private readonly tokenizer: Tokenizer,
     private readonly options: OutputOptions,
   ) {
+    const { parsing, stop } = options;
     this.decoder = tokenizer.decoder({ skipSpecialTokens: options.skipSpecialTokens });
-    this.stops = options.stop.length > 0 ? new StopMatcher(options.stop, options.includeStop) : undefined;
+    this.stops = stop.length > 0 ? new StopMatcher(stop, options.includeStop) : undefined;
+    this.parts = new OutputParts(parsing ?? NO_CALLS);
+    this.stopsBehindParser = this.stops !== undefined && parsing !== undefined && !options.stopInReasoning;
+    this.parser = parsing?.parser(this.stopsBehindParser ? this.contentFilter(this.stops!) : undefined);
   }
 
-  /** Takes new ids; true when the choice ended with them in a way that the engine may not know: a stop string, or too many. */
+  /** Takes new ids; true when the choice ended with them in a way that the engine may not know. */
   push(ids: Uint32Array, count: number, logprobs: TokenLogprobs | undefined): boolean {
     if (this.stopped !== undefined || this.finished) return false;
     let row = 0;
@@ -60,39 +87,69 @@ export class Choice {
       if (this.options.tokenIds) (this.ids ??= []).push(id);
       // An engine may leave positions out: a row belongs to the token that it names.
       if (this.options.logprobs && logprobs?.tokenIds[row] === id) this.pushLogprob(id, logprobs, row++);
-      if (this.endsAt(id)) return typeof this.matched === "string";
+      if (this.isStopToken(id)) return false; // where the engine ends by itself
+      this.read(id);
+      if (this.parts.satisfied) {
+        this.stopped = "stop";
+        return true;
+      }
+      if (this.stops?.matched === undefined) continue;
+      this.matched = this.stops.matched;
+      this.stopped = "stop";
+      return true;
     }
     return false;
   }
 
-  private endsAt(id: number): boolean {
+  private isStopToken(id: number): boolean {
     const { options } = this;
-    const counts = this.tokens > options.minTokens;
     const asked = options.stopTokenIds.has(id);
-    if (counts && (asked || options.eosTokenIds.has(id))) {
-      if (this.isNamed(id)) {
-        this.matched = id;
-        if (asked && options.includeStop) this.text += this.take(this.tokenText(id));
-      }
-      this.stopped = "stop";
-      return true;
+    this.counts = this.tokens > options.minTokens;
+    if (!this.counts || !(asked || options.eosTokenIds.has(id))) return false;
+    if (this.isNamed(id)) {
+      this.matched = id;
+      if (asked && options.includeStop) this.settle(this.tokenText(id));
     }
-    const piece = this.decoder.push(id);
-    if (this.stops === undefined) {
-      this.text += piece;
-      return false;
-    }
-    this.text += this.stops.push(piece, counts);
-    if (this.stops.matched === undefined) return false;
-    this.matched = this.stops.matched;
     this.stopped = "stop";
     return true;
   }
 
-  private take(text: string): string {
-    return this.stops === undefined
-      ? this.decoder.end() + text
-      : this.stops.push(this.decoder.end() + text) + this.stops.end();
+  private read(id: number): void {
+    this.parts.token();
+    const marker = this.options.parsing?.markers.get(id);
+    if (marker === undefined) {
+      this.readText(this.decoder.push(id));
+      return;
+    }
+    this.readText(this.decoder.end());
+    this.readText(this.stopsBehindParser ? "" : (this.stops?.end() ?? ""), true);
+    this.parser?.special(marker, this.parts);
+  }
+
+  /** Decoded text on its way through stops and parser; `stopped` says that the stops have seen it. */
+  private readText(text: string, stopped = false): void {
+    const rest =
+      this.stops === undefined || this.stopsBehindParser || stopped ? text : this.stops.push(text, this.counts);
+    if (rest === "") return;
+    if (this.parser === undefined) this.parts.text(rest);
+    else this.parser.push(rest, this.parts);
+  }
+
+  private contentFilter(stops: StopMatcher): ContentFilter {
+    const counts = () => this.counts;
+    return {
+      push: (text) => stops.push(text, counts()),
+      end: () => stops.end(),
+      get stopped() {
+        return stops.matched !== undefined;
+      },
+    };
+  }
+
+  /** Everything that is held back comes out, and `text` behind it. */
+  private settle(text: string): void {
+    this.readText(this.decoder.end() + text);
+    if (this.stops !== undefined && !this.stopsBehindParser) this.readText(this.stops.end(), true);
   }
 
   private tokenText(id: number): string {
@@ -111,11 +168,16 @@ export class Choice {
     });
   }
 
+  /** Tokens so far whose text was reasoning. */
+  get reasoningTokens(): number {
+    return this.parts.reasoningTokens;
+  }
+
   /** Gives out what has become certain. */
   emit(sink: GenerationSink): void {
-    if (this.text === "" && this.ids === undefined && this.entries === undefined) return;
-    sink.emit({ type: "text", index: this.index, text: this.text, tokenIds: this.ids, logprobs: this.entries });
-    this.text = "";
+    if (this.parts.isEmpty && this.ids === undefined && this.entries === undefined) return;
+    const parts = this.parts.take();
+    sink.emit({ type: "output", index: this.index, parts, tokenIds: this.ids, logprobs: this.entries });
     this.ids = undefined;
     this.entries = undefined;
   }
@@ -124,10 +186,21 @@ export class Choice {
   finish(sink: GenerationSink, engine?: ChoiceFinish): void {
     if (this.finished) return;
     this.finished = true;
-    if (typeof this.matched !== "string") this.text += this.take("");
+    if (typeof this.matched !== "string") this.settle("");
+    this.parser?.finish(this.parts);
     this.emit(sink);
     const reason = this.stopped ?? (engine?.reason === "length" ? "length" : "stop");
-    sink.emit({ type: "finish", index: this.index, reason, matchedStop: this.matched ?? this.engineStop(engine) });
+    sink.emit({
+      type: "finish",
+      index: this.index,
+      reason: this.finishReason(reason),
+      matchedStop: this.matched ?? this.engineStop(engine),
+    });
+  }
+
+  private finishReason(reason: "stop" | "length"): FinishReason {
+    const called = this.parts.complete > 0 && this.options.parsing?.isForced === false;
+    return reason === "stop" && called ? "tool_calls" : reason;
   }
 
   /** Whether an answer that ends at this token says so. As in vLLM, the model's own EOS stays quiet even when it was asked for. */

@@ -11,18 +11,28 @@ export interface LogprobEntry extends TopLogprob {
   readonly top: readonly TopLogprob[];
 }
 
-export type FinishReason = "stop" | "length";
+/** `tool_calls`: it ended by itself, and there is a complete call. */
+export type FinishReason = "stop" | "length" | "tool_calls";
+
+/** A piece of what a model says. `call` counts the tool calls of a choice from 0; the arguments of a call, joined, are one JSON text. */
+export type OutputPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "tool_start"; readonly call: number; readonly id: string; readonly name: string }
+  | { readonly type: "tool_arguments"; readonly call: number; readonly text: string }
+  /** The call is complete. Of one that was cut off nothing more comes. */
+  | { readonly type: "tool_end"; readonly call: number };
 
 /**
- * What a generation yields, in order. For each choice: any number of `text`, then one `finish`. Then, once for all choices,
+ * What a generation yields, in order. For each choice: any number of `output`, then one `finish`. Then, once for all choices,
  * `usage`, and nothing more; or `error` at any point, which is the last event.
  */
 export type GenerationEvent =
   | {
-      readonly type: "text";
+      readonly type: "output";
       readonly index: number;
-      /** May be empty when only ids or logprobs are told. */
-      readonly text: string;
+      /** In the order of generation; may be empty when only ids or logprobs are told. */
+      readonly parts: readonly OutputPart[];
       /** The ids that came since the last event of this choice; only where they were asked for. */
       readonly tokenIds: readonly number[] | undefined;
       readonly logprobs: readonly LogprobEntry[] | undefined;
@@ -39,6 +49,8 @@ export type GenerationEvent =
       readonly promptTokens: number;
       readonly cachedTokens: number;
       readonly completionTokens: number;
+      /** Those of the completion tokens that were reasoning. */
+      readonly reasoningTokens: number;
     }
   | { readonly type: "error"; readonly error: GatewayError };
 

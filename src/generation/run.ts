@@ -42,6 +42,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
   let promptTokens = request.tokenIds.length;
   let cachedTokens = 0;
   let completionTokens = 0;
+  let reasoningTokens = 0;
   let over = false;
   let resolve!: () => void;
   const done = new Promise<void>((r) => {
@@ -54,7 +55,9 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     over = true;
     signal.removeEventListener("abort", onAbort);
     tellLast(
-      error === undefined ? { type: "usage", promptTokens, cachedTokens, completionTokens } : { type: "error", error },
+      error === undefined
+        ? { type: "usage", promptTokens, cachedTokens, completionTokens, reasoningTokens }
+        : { type: "error", error },
     );
     resolve();
   }
@@ -96,6 +99,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     completionTokens +=
       choice.stopped === undefined ? Math.max(choice.tokens, finish?.completionTokens ?? 0) : choice.tokens;
     choice.finish(sink, finish);
+    reasoningTokens += choice.reasoningTokens;
     open--;
     if (open === 0) end();
   }

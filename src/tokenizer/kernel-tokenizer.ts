@@ -113,6 +113,7 @@ export function openKernelTokenizer({ module, memory, postProcessor }: KernelHan
     },
     tokenBytes,
     isSpecial: table.isSpecial,
+    isAdded: (id) => (flags[id]! & Flag.added) !== 0,
     tokenId,
   };
 }

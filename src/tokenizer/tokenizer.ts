@@ -36,6 +36,8 @@ export interface Tokenizer {
   tokenBytes(id: number): Uint8Array;
   /** True for ids that `skipSpecialTokens` leaves out. */
   isSpecial(id: number): boolean;
+  /** True for added tokens, special or not: their text always becomes their id. */
+  isAdded(id: number): boolean;
   /** Id of a token by its text, e.g. `<|im_end|>`. */
   tokenId(text: string): number | undefined;
 }

@@ -16,6 +16,13 @@ export interface ChatAnswer {
   readonly promptTokenIds: Uint32Array | undefined;
   readonly includeUsage: boolean;
   readonly continuousUsage: boolean;
+  /** The fields that reasoning goes to. */
+  readonly reasoningFields: readonly ("reasoning_content" | "reasoning")[];
+}
+
+/** Reasoning under each of its names. */
+export function reasoningFields(answer: ChatAnswer, text: string): Record<string, string> {
+  return Object.fromEntries(answer.reasoningFields.map((name) => [name, text]));
 }
 
 /** Where a choice ended by something the request named, engines and gateways show it: vLLM as stop_reason, SGLang and SMG as matched_stop. */

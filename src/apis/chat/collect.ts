@@ -1,15 +1,37 @@
 import type { GatewayError } from "../../errors.ts";
-import type { FinishReason, GenerationEvent, GenerationSink, LogprobEntry } from "../../generation/events.ts";
+import type {
+  FinishReason,
+  GenerationEvent,
+  GenerationSink,
+  LogprobEntry,
+  OutputPart,
+} from "../../generation/events.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { type Usage, usage } from "../openai/usage.ts";
-import { type ChatAnswer, stopFields } from "./answer.ts";
+import { type ChatAnswer, reasoningFields, stopFields } from "./answer.ts";
+
+interface CollectedCall {
+  readonly id: string;
+  readonly name: string;
+  arguments: string;
+}
 
 interface Collected {
   text: string;
+  reasoning: string;
+  calls: CollectedCall[];
   logprobs: LogprobEntry[];
   tokenIds: number[];
   finish: FinishReason | undefined;
   matchedStop: string | number | undefined;
+}
+
+/** An unfinished call stays, with the arguments that there are: the choice ends with `length` then. */
+function collect(choice: Collected, part: OutputPart): void {
+  if (part.type === "text") choice.text += part.text;
+  else if (part.type === "reasoning") choice.reasoning += part.text;
+  else if (part.type === "tool_start") choice.calls[part.call] = { id: part.id, name: part.name, arguments: "" };
+  else if (part.type === "tool_arguments") choice.calls[part.call]!.arguments += part.text;
 }
 
 /** Collects the events of a generation into one `chat.completion` object. */
@@ -21,6 +43,8 @@ export class ChatCollector implements GenerationSink {
   constructor(private readonly answer: ChatAnswer) {
     this.choices = Array.from({ length: answer.choices }, () => ({
       text: "",
+      reasoning: "",
+      calls: [],
       logprobs: [],
       tokenIds: [],
       finish: undefined,
@@ -30,11 +54,11 @@ export class ChatCollector implements GenerationSink {
 
   emit(event: GenerationEvent): void {
     if (event.type === "error") this.error = event.error;
-    else if (event.type === "usage") this.usage = usage(event.promptTokens, event.cachedTokens, event.completionTokens);
+    else if (event.type === "usage") this.usage = usage(event);
     else {
       const choice = this.choices[event.index]!;
-      if (event.type === "text") {
-        choice.text += event.text;
+      if (event.type === "output") {
+        for (const part of event.parts) collect(choice, part);
         if (event.logprobs) choice.logprobs.push(...event.logprobs);
         if (event.tokenIds) choice.tokenIds.push(...event.tokenIds);
       } else {
@@ -46,6 +70,22 @@ export class ChatCollector implements GenerationSink {
 
   flush(): void {}
 
+  private message({ text, reasoning, calls }: Collected): Record<string, unknown> {
+    return {
+      role: "assistant",
+      content: text === "" && calls.length > 0 ? null : text,
+      refusal: null,
+      ...(reasoning !== "" && reasoningFields(this.answer, reasoning)),
+      ...(calls.length > 0 && {
+        tool_calls: calls.map(({ id, name, arguments: args }) => ({
+          id,
+          type: "function",
+          function: { name, arguments: args },
+        })),
+      }),
+    };
+  }
+
   /** The answer, once the generation has ended without an error. */
   object(): Record<string, unknown> {
     const { answer } = this;
@@ -56,7 +96,7 @@ export class ChatCollector implements GenerationSink {
       model: answer.model,
       choices: this.choices.map((choice, index) => ({
         index,
-        message: { role: "assistant", content: choice.text, refusal: null },
+        message: this.message(choice),
         logprobs: answer.logprobs
           ? { content: chatLogprobs(choice.logprobs, answer.tokenizer, answer.tokensAsIds), refusal: null }
           : null,

@@ -79,6 +79,7 @@ function chatAnswer(body: ChatRequest, scope: RequestScope, model: Model, prompt
     promptTokenIds: body.return_token_ids === true ? prompt.tokenIds : undefined,
     includeUsage: body.stream_options?.include_usage === true,
     continuousUsage: body.stream_options?.continuous_usage_stats === true,
+    reasoningFields: ["reasoning_content"],
   };
 }
 
@@ -103,6 +104,8 @@ function chatGeneration(
     maxTokens: sampling.maxTokens ?? Number.POSITIVE_INFINITY,
     logprobs: answer.logprobs,
     tokenIds: answer.promptTokenIds !== undefined || answer.continuousUsage,
+    stopInReasoning: false,
+    parsing: undefined,
   };
   // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: only the
   // engine can end one of them.

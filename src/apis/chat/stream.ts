@@ -1,9 +1,9 @@
 import type { GatewayError } from "../../errors.ts";
-import type { GenerationEvent, GenerationSink } from "../../generation/events.ts";
+import type { GenerationEvent, GenerationSink, OutputPart } from "../../generation/events.ts";
 import { openAiError } from "../openai/errors.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { usage } from "../openai/usage.ts";
-import { type ChatAnswer, stopFields } from "./answer.ts";
+import { type ChatAnswer, reasoningFields, stopFields } from "./answer.ts";
 
 /** Where the frames of a stream go. */
 export interface FrameWriter {
@@ -47,7 +47,7 @@ export class ChatStream implements GenerationSink {
   }
 
   emit(event: GenerationEvent): void {
-    if (event.type === "text") this.text(event);
+    if (event.type === "output") this.output(event);
     else if (event.type === "finish") {
       this.begin(event.index);
       const stop = JSON.stringify(stopFields(event.matchedStop)).slice(1, -1);
@@ -59,8 +59,7 @@ export class ChatStream implements GenerationSink {
       this.first();
       this.finished = true;
       if (this.answer.includeUsage) {
-        const total = usage(event.promptTokens, event.cachedTokens, event.completionTokens);
-        this.out.write(`${this.head}],"usage":${JSON.stringify(total)}}\n\n`);
+        this.out.write(`${this.head}],"usage":${JSON.stringify(usage(event))}}\n\n`);
       }
       this.out.write("data: [DONE]\n\n");
       this.out.end();
@@ -76,25 +75,55 @@ export class ChatStream implements GenerationSink {
     this.started = true;
   }
 
-  private text(event: GenerationEvent & { type: "text" }): void {
+  private output(event: GenerationEvent & { type: "output" }): void {
     this.begin(event.index);
     if (this.textOnly) {
-      if (event.text !== "") this.out.write(this.textHeads[event.index]! + JSON.stringify(event.text) + this.textTail);
+      for (const part of event.parts) this.part(event.index, part);
       return;
     }
     const { answer } = this;
     if (answer.continuousUsage)
       this.tokens[event.index] = (this.tokens[event.index] ?? 0) + (event.tokenIds?.length ?? 0);
     const showsIds = answer.promptTokenIds !== undefined && event.tokenIds !== undefined;
-    if (event.text === "" && event.logprobs === undefined && !showsIds) return;
+    if (event.parts.length === 0 && event.logprobs === undefined && !showsIds) return;
     const logprobs = event.logprobs
       ? JSON.stringify({ content: chatLogprobs(event.logprobs, answer.tokenizer, answer.tokensAsIds), refusal: null })
       : "null";
     const ids = showsIds ? `,"token_ids":${JSON.stringify(event.tokenIds)}` : "";
-    this.frame(
-      event.index,
-      `"delta":{"content":${JSON.stringify(event.text)}},"logprobs":${logprobs},"finish_reason":null${ids}`,
-    );
+    // Logprobs and ids are of all parts together; they go with the first one.
+    const [first, ...rest] = event.parts.filter((part) => part.type !== "tool_end");
+    const delta = first === undefined ? `{"content":""}` : this.delta(first);
+    this.frame(event.index, `"delta":${delta},"logprobs":${logprobs},"finish_reason":null${ids}`);
+    for (const part of rest) this.part(event.index, part);
+  }
+
+  /** A chunk with nothing but a part of the output. */
+  private part(index: number, part: OutputPart): void {
+    if (part.type === "tool_end") return;
+    if (this.textOnly && part.type === "text") {
+      this.out.write(this.textHeads[index]! + JSON.stringify(part.text) + this.textTail);
+      return;
+    }
+    this.frame(index, `"delta":${this.delta(part)},"logprobs":null,"finish_reason":null`);
+  }
+
+  private delta(part: OutputPart): string {
+    switch (part.type) {
+      case "text":
+        return `{"content":${JSON.stringify(part.text)}}`;
+      case "reasoning":
+        return JSON.stringify(reasoningFields(this.answer, part.text));
+      case "tool_start": {
+        const { call, id, name } = part;
+        return JSON.stringify({
+          tool_calls: [{ index: call, id, type: "function", function: { name, arguments: "" } }],
+        });
+      }
+      case "tool_arguments":
+        return `{"tool_calls":[{"index":${part.call},"function":{"arguments":${JSON.stringify(part.text)}}}]}`;
+      case "tool_end":
+        return "{}";
+    }
   }
 
   private begin(index: number): void {

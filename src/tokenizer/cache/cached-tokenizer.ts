@@ -173,7 +173,7 @@ function wrapped(
   encodeSoon: Tokenizer["encodeSoon"],
   remember: CachedTokenizer["remember"],
 ): CachedTokenizer {
-  const { kind, vocabSize, postProcessor, buffer, decoder, tokenBytes, isSpecial, tokenId } = tokenizer;
+  const { kind, vocabSize, postProcessor, buffer, decoder, tokenBytes, isSpecial, isAdded, tokenId } = tokenizer;
   return {
     kind,
     vocabSize,
@@ -187,6 +187,7 @@ function wrapped(
     decoder,
     tokenBytes,
     isSpecial,
+    isAdded,
     tokenId,
     remember,
   };

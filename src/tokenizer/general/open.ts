@@ -67,6 +67,7 @@ export function openGeneral(memory: SharedArrayBuffer): Tokenizer {
       return text === undefined ? NOTHING : decoder.bytes(text);
     },
     isSpecial,
+    isAdded: (id) => added.ids.some(([, other]) => other === id),
     tokenId(text) {
       const id = addedIds.get(text) ?? words.find(text, 0, text.length);
       return id < 0 || text === "" ? undefined : id;

@@ -4,7 +4,7 @@ import { ClientClosedError, RequestTimeoutError } from "../../../src/errors.ts";
 import type { OutputOptions } from "../../../src/generation/choice.ts";
 import type { GenerationEvent } from "../../../src/generation/events.ts";
 import { runGeneration } from "../../../src/generation/run.ts";
-import { Recorder } from "./collect-events.ts";
+import { outputText, Recorder } from "./collect-events.ts";
 import { decodeAll, demoTokenizer, END_OF_TEXT, encode, IM_END } from "./demo-tokenizer.ts";
 import { random } from "./random.ts";
 import { type ScriptedCall, ScriptedEngine } from "./scripted-engine.ts";
@@ -20,6 +20,8 @@ const PLAIN: OutputOptions = {
   maxTokens: Number.POSITIVE_INFINITY,
   logprobs: false,
   tokenIds: false,
+  stopInReasoning: false,
+  parsing: undefined,
 };
 
 interface Running {
@@ -75,16 +77,17 @@ describe("text", () => {
     for (let size = 1; size <= ids.length; size++) {
       const run = start();
       for (let i = 0; i < ids.length; i += size) run.call.chunk(ids.slice(i, i + size)).idle();
-      for (const event of run.sink.of("text")) expect(event.text).not.toContain("\ufffd");
+      for (const event of run.sink.of("output")) expect(outputText(event)).not.toContain("\ufffd");
       run.call.finish({ completionTokens: ids.length }).end();
       await settled(run);
       expect(run.sink.text()).toBe(TEXT);
-      expect(run.sink.kinds()).toEqual(["text0", "finish0", "usage"]);
+      expect(run.sink.kinds()).toEqual(["output0", "finish0", "usage"]);
       expect(usageOf(run.sink)).toEqual({
         type: "usage",
         promptTokens: 3,
         cachedTokens: 0,
         completionTokens: ids.length,
+        reasoningTokens: 0,
       });
     }
   });
@@ -98,7 +101,7 @@ describe("text", () => {
       .end();
     await settled(run);
     expect(run.sink.text()).toMatch(/^a\ufffd+$/);
-    expect(run.sink.kinds()).toEqual(["text0", "finish0", "usage"]);
+    expect(run.sink.kinds()).toEqual(["output0", "finish0", "usage"]);
     expect(finishOf(run.sink)?.reason).toBe("length");
   });
 
@@ -118,10 +121,10 @@ describe("text", () => {
     const ids = encode(SPLIT);
     const run = start();
     for (const id of ids) run.call.chunk([id]).idle();
-    expect(run.sink.of("text").map(({ text }) => text)).toEqual([SPLIT]);
+    expect(run.sink.of("output").map(outputText)).toEqual([SPLIT]);
     run.call.chunk([]).finish({ completionTokens: ids.length }).end();
     await settled(run);
-    expect(run.sink.of("text").length).toBe(1);
+    expect(run.sink.of("output").length).toBe(1);
   });
 });
 
@@ -133,7 +136,7 @@ describe("what ends a choice", () => {
     run.call.finish({ reason: "length", completionTokens: 9 }).end();
     await settled(run);
     expect(run.sink.text()).toBe("Hi");
-    expect(run.sink.of("text").flatMap(({ tokenIds }) => tokenIds ?? [])).toEqual([...encode("Hi"), IM_END]);
+    expect(run.sink.of("output").flatMap(({ tokenIds }) => tokenIds ?? [])).toEqual([...encode("Hi"), IM_END]);
     expect(finishOf(run.sink)).toEqual({ type: "finish", index: 0, reason: "stop", matchedStop: undefined });
     expect(usageOf(run.sink)?.completionTokens).toBe(2);
   });
@@ -155,7 +158,7 @@ describe("what ends a choice", () => {
       const run = start();
       run.call.chunk([...encode("Hi"), IM_END]).end(error);
       await settled(run);
-      expect(run.sink.kinds()).toEqual(["text0", "finish0", "usage"]);
+      expect(run.sink.kinds()).toEqual(["output0", "finish0", "usage"]);
     }
   });
 
@@ -304,7 +307,13 @@ describe("what ends a choice", () => {
     const run = start();
     run.call.chunk(encode("a")).finish({ completionTokens: 2, promptTokens: 9, cachedTokens: 4 }).end();
     await settled(run);
-    expect(usageOf(run.sink)).toEqual({ type: "usage", promptTokens: 9, cachedTokens: 4, completionTokens: 2 });
+    expect(usageOf(run.sink)).toEqual({
+      type: "usage",
+      promptTokens: 9,
+      cachedTokens: 4,
+      completionTokens: 2,
+      reasoningTokens: 0,
+    });
   });
 
   test("not streamed: the whole answer in one chunk is cut at its stop", async () => {
@@ -362,7 +371,7 @@ describe("failures", () => {
     const run = start();
     run.call.chunk(encode("some")).finish({ reason, completionTokens: 1 });
     await settled(run);
-    expect(run.sink.kinds()).toEqual(["text0", "error"]);
+    expect(run.sink.kinds()).toEqual(["output0", "error"]);
     expect(run.sink.of("error")[0]?.error).toMatchObject({ status: 500, code: "engine_aborted" });
   });
 
@@ -418,7 +427,7 @@ describe("failures", () => {
     run.abort.abort(reason);
     expect(run.call.cancelled).toBe(1);
     await settled(run);
-    expect(run.sink.kinds()).toEqual(["text0", "error"]);
+    expect(run.sink.kinds()).toEqual(["output0", "error"]);
     expect(run.sink.of("error")[0]?.error.status).toBe(status);
   });
 
@@ -427,7 +436,7 @@ describe("failures", () => {
     run.call.chunk(encode("a")).finish({ completionTokens: 1 }).end();
     run.abort.abort(new ClientClosedError());
     await settled(run);
-    expect(run.sink.kinds()).toEqual(["text0", "finish0", "usage"]);
+    expect(run.sink.kinds()).toEqual(["output0", "finish0", "usage"]);
   });
 
   test("aborted from within the sink", async () => {
@@ -437,7 +446,7 @@ describe("failures", () => {
     run.call.chunk(encode("a")).idle();
     expect(run.call.cancelled).toBe(1);
     await settled(run);
-    expect(sink.kinds()).toEqual(["text0", "error"]);
+    expect(sink.kinds()).toEqual(["output0", "error"]);
   });
 
   test("an engine that answers before generate returns is cancelled too", async () => {
@@ -467,7 +476,7 @@ describe("failures", () => {
     expect(sink.of("error")[0]?.error).toMatchObject({ status: 500, code: "internal_error" });
   });
 
-  test.each(["text", "finish", "usage", "error", "flush"])(
+  test.each(["output", "finish", "usage", "error", "flush"])(
     "a sink that throws at %s ends this request only",
     async (at) => {
       class Broken extends Recorder {
@@ -488,7 +497,7 @@ describe("failures", () => {
       const ends = run.sink.events.filter(({ type }) => type === "usage" || type === "error");
       expect(ends.length).toBeGreaterThanOrEqual(1);
       if (at !== "usage") expect(ends.length).toBe(1);
-      if (at === "text" || at === "finish") {
+      if (at === "output" || at === "finish") {
         expect(run.sink.of("error")[0]?.error).toMatchObject({ status: 500, code: "internal_error" });
         expect(run.call.cancelled).toBe(1);
       }
@@ -508,13 +517,13 @@ describe("logprobs", () => {
     ],
   });
   const rows = (of: readonly number[]) => ({ tokenIds: of, logprobs: of.map(() => -0.5), top: of.map(top) });
-  const told = (sink: Recorder) => sink.of("text").flatMap(({ logprobs }) => logprobs ?? []);
+  const told = (sink: Recorder) => sink.of("output").flatMap(({ logprobs }) => logprobs ?? []);
 
   test("ride with the tokens that made them, also when these give no text yet", async () => {
     const emoji = encode(SPLIT);
     const run = start({ logprobs: true });
     for (const id of emoji) run.call.chunk([id], { logprobs: rows([id]) });
-    expect(run.sink.of("text").map(({ text, logprobs }) => [text, logprobs?.length])).toEqual(
+    expect(run.sink.of("output").map((event) => [outputText(event), event.logprobs?.length])).toEqual(
       emoji.map((_, i) => [i === emoji.length - 1 ? SPLIT : "", 1]),
     );
     run.call.finish({ completionTokens: emoji.length }).end();

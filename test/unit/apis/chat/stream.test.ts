@@ -38,6 +38,7 @@ const PLAIN: ChatAnswer = {
   promptTokenIds: undefined,
   includeUsage: false,
   continuousUsage: false,
+  reasoningFields: ["reasoning_content"],
 };
 
 const text = (
@@ -45,9 +46,9 @@ const text = (
   index = 0,
   more: { tokenIds?: number[]; logprobs?: LogprobEntry[] } = {},
 ): GenerationEvent => ({
-  type: "text",
+  type: "output",
   index,
-  text: value,
+  parts: value === "" ? [] : [{ type: "text", text: value }],
   tokenIds: more.tokenIds,
   logprobs: more.logprobs,
 });
@@ -57,7 +58,13 @@ const finish = (index = 0, matchedStop?: string | number): GenerationEvent => ({
   reason: "stop",
   matchedStop,
 });
-const USAGE: GenerationEvent = { type: "usage", promptTokens: 5, cachedTokens: 2, completionTokens: 3 };
+const USAGE: GenerationEvent = {
+  type: "usage",
+  promptTokens: 5,
+  cachedTokens: 2,
+  completionTokens: 3,
+  reasoningTokens: 0,
+};
 const failure = (error: GatewayError = new EngineFailureError(500, "engine_failed", "it failed")): GenerationEvent => ({
   type: "error",
   error,

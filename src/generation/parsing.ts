@@ -1,0 +1,104 @@
+import type { ContentFilter } from "../parsers/filter.ts";
+import { createOutputParser, type OutputParser } from "../parsers/parser.ts";
+import type { ToolSchema } from "../parsers/tools.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { ParsingOptions } from "./choice.ts";
+
+/** Names of a model's parsers; undefined: none. */
+export interface ParserNames {
+  readonly reasoning: string | undefined;
+  readonly tool: string | undefined;
+}
+
+/** What an answer may hold, and how it is to be read. */
+export interface AnswerShape {
+  readonly tools: readonly ToolSchema[];
+  /** False: calls are not looked for. */
+  readonly parseTools: boolean;
+  /** The prompt ends inside an open reasoning block. */
+  readonly startsInReasoning: boolean;
+  /** The engine was told a grammar. */
+  readonly constrained: boolean;
+  readonly single: boolean;
+  readonly isForced: boolean;
+  /** A parser to use in the place of the model's own, for answers that a grammar forces into another form. */
+  readonly forced?: (filter: ContentFilter | undefined) => OutputParser;
+}
+
+interface Markers {
+  readonly byId: ReadonlyMap<number, string>;
+  readonly texts: ReadonlySet<string>;
+}
+
+const known = new WeakMap<Tokenizer, Map<string, Markers>>();
+
+/** Those of a parser's markers that are single tokens of a vocabulary. */
+function markersOf(tokenizer: Tokenizer, { reasoning, tool }: ParserNames): Markers {
+  let byNames = known.get(tokenizer);
+  if (byNames === undefined) {
+    byNames = new Map();
+    known.set(tokenizer, byNames);
+  }
+  const key = `${reasoning ?? ""}\n${tool ?? ""}`;
+  let found = byNames.get(key);
+  if (found === undefined) {
+    const probe = createOutputParser(reasoning, tool, {
+      tools: [],
+      startsInReasoning: false,
+      singleTokenMarkers: new Set(),
+      parseTools: true,
+    });
+    const byId = new Map<number, string>();
+    for (const marker of probe.markers) {
+      const id = tokenizer.tokenId(marker);
+      if (id !== undefined && tokenizer.isAdded(id)) byId.set(id, marker);
+    }
+    found = { byId, texts: new Set(byId.values()) };
+    byNames.set(key, found);
+  }
+  return found;
+}
+
+/** A call's id as OpenAI's look: `call_` and 24 characters. */
+const newCallId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+
+const ALPHANUMERICS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/** Mistral's templates want ids of nine letters and digits. */
+function mistralCallId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(9));
+  return Array.from(bytes, (byte) => ALPHANUMERICS[byte % ALPHANUMERICS.length]).join("");
+}
+
+/**
+ * How the answers of a model are read; undefined where nothing is to be found in them. Throws UnknownParserError for names that do not
+ * exist.
+ */
+export function parsingOptions(
+  tokenizer: Tokenizer,
+  names: ParserNames,
+  shape: AnswerShape,
+): ParsingOptions | undefined {
+  const tool = shape.parseTools ? names.tool : undefined;
+  if (names.reasoning === undefined && tool === undefined && shape.forced === undefined) return undefined;
+  const markers = markersOf(tokenizer, names);
+  const parser =
+    shape.forced ??
+    ((filter: ContentFilter | undefined) =>
+      createOutputParser(names.reasoning, names.tool, {
+        tools: shape.tools,
+        startsInReasoning: shape.startsInReasoning,
+        singleTokenMarkers: markers.texts,
+        parseTools: shape.parseTools,
+        constrained: shape.constrained,
+        ...(filter !== undefined && { filter }),
+      }));
+  const fresh = names.tool === "mistral" ? mistralCallId : newCallId;
+  return {
+    parser,
+    markers: markers.byId,
+    callId: (written) => written ?? fresh(),
+    single: shape.single,
+    isForced: shape.isForced,
+  };
+}
