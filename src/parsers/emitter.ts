@@ -59,6 +59,11 @@ export class Emitter {
     this.leave();
   }
 
+  /** White space that was held belongs to a closer. */
+  dropSpace(): void {
+    this.space = "";
+  }
+
   /** The open call stays unfinished. */
   leave(): void {
     this.inCall = false;

@@ -39,7 +39,10 @@ export class FilteredText {
     this.rest += text;
     for (;;) {
       const special = this.waiting[0];
-      if (special === undefined) return this.give(this.rest.length);
+      if (special === undefined) {
+        this.give(this.rest.length);
+        return;
+      }
       const before = special.at - this.given;
       this.give(Math.min(before, this.rest.length));
       if (this.given < special.at || this.rest.length < special.text.length) return;

@@ -12,6 +12,8 @@ export class Input {
   at = 0;
   /** No more text comes. */
   ended = false;
+  /** Text as the client reads it: codes of special tokens become their text. */
+  plain: (text: string) => string = (text) => text;
   private kept: string | undefined;
   private keptFrom = 0;
 
@@ -35,9 +37,10 @@ export class Input {
     return this.kept !== undefined;
   }
 
-  /** What was read since `record`, which ends the recording. */
+  /** What was read since `record`, which ends the recording; nothing, if nothing is recorded. */
   recorded(): string {
-    const text = (this.kept ?? "") + this.text.slice(this.keptFrom, this.at);
+    if (this.kept === undefined) return "";
+    const text = this.kept + this.text.slice(this.keptFrom, this.at);
     this.kept = undefined;
     return text;
   }

@@ -172,6 +172,19 @@ function unifiedFamily(name: string | undefined): ToolFamily | undefined {
   return family?.isUnified === true ? family : undefined;
 }
 
+/** The name of the format that carries calls too, where the reasoning parser is one; else undefined. */
+export function unifiedReasoning(name: string): string | undefined {
+  return unifiedFamily(name) === undefined ? undefined : (lookUp(REASONING_ALIASES, name) ?? name);
+}
+
+/**
+ * How an answer begins where no rendered prompt tells: in text, in reasoning, or as the request's thinking switch says.
+ * @throws UnknownParserError
+ */
+export function defaultStart(reasoningParser: string | undefined): "text" | "reasoning" | "toggle" {
+  return reasoningFamily(reasoningParser)?.starts ?? "text";
+}
+
 /** The reasoning family behind a name; undefined for none and for formats that carry calls too. @throws UnknownParserError */
 export function reasoningFamily(name: string | undefined): ReasoningFamily | undefined {
   if (isNone(name) || unifiedFamily(name) !== undefined) return undefined;

@@ -31,6 +31,7 @@ export class Parsing {
     readonly options: ParsingOptions,
   ) {
     this.out = new Emitter(special, options.passesOn === true);
+    this.input.plain = (text) => special.plain(text);
     this.text = (delta) => this.out.text(delta);
     this.reasoning = (delta) => this.out.reasoning(delta);
     this.arguments = (delta) => this.out.arguments(delta);
@@ -59,9 +60,11 @@ export class Parsing {
     for (let any = false; ; any = true) {
       this.input.record();
       yield* skipSpace(this.input);
-      if ((yield* take(this.input, set)) >= 0) continue;
-      this.giveBack();
-      return any;
+      if ((yield* take(this.input, set)) < 0) {
+        this.giveBack();
+        return any;
+      }
+      this.out.dropSpace();
     }
   }
 }

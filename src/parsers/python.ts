@@ -190,7 +190,7 @@ export function* pythonString(input: Input, emit: (text: string) => void): Step<
     if (i > input.at) {
       if (quotes > 0) emit(String.fromCharCode(quote).repeat(quotes));
       quotes = 0;
-      emit(text.slice(input.at, i));
+      emit(input.plain(text.slice(input.at, i)));
     }
     input.at = i;
     const c = yield* peek(input);

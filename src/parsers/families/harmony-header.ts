@@ -23,9 +23,11 @@ export function kindOfHeader(header: string, tools: ToolIndex): Channel {
 /** What a header says that never came to its end, beside channel, recipient and role. `isCut`: the answer ended in it. */
 export function textOfHeader(header: string, isCut: boolean): string {
   const at = header.indexOf("<|channel|>");
-  const words = (at < 0 ? header.replace(/^\s*assistant/, "") : header.slice(at + "<|channel|>".length))
+  let words = (at < 0 ? header.replace(/^\s*assistant/, "") : header.slice(at + "<|channel|>".length))
     .replace(RECIPIENT, "")
     .replace(/<\|constrain\|>\s*\w*/, "");
+  // The begin of a marker that did not come to its end either.
+  if (isCut) words = words.replace(/<(?:\|\w*\|?)?$/, "");
   const match = /^\s*(\S*)([\s\S]*)$/.exec(words)!;
   const [, first, rest] = match;
   if (CHANNELS.includes(first!)) return rest!.trimStart();

@@ -11,6 +11,8 @@ const END = "<|end|>";
 const CALL = "<|call|>";
 const RETURN = "<|return|>";
 
+/** What opens a message of reasoning. */
+export const HARMONY_ANALYSIS = `${CHANNEL}analysis${MESSAGE}`;
 export const HARMONY_MARKERS = [START, CHANNEL, MESSAGE, CONSTRAIN, END, CALL, RETURN];
 /** A header that is longer is a body whose marker is missing. */
 const MAX_HEADER = 1024;

@@ -38,15 +38,15 @@ export function* inkling(p: Parsing): Step<void> {
         emit = p.text;
         p.text(name + markers.markers[hit]);
       } else {
-        emit = marker === CALL ? yield* call() : ignore;
+        emit = marker === CALL ? yield* call(markers.markers[hit]!) : ignore;
       }
     } else emit = p.text;
   }
 
   /** Reads the call of a frame; gives where the rest of the frame goes to. */
-  function* call(): Step<(text: string) => void> {
+  function* call(opener: string): Step<(text: string) => void> {
     const tool = p.special.plain(name).trim();
-    input.record(tool === "" ? "" : name);
+    input.record(name + opener);
     const c = yield* skipSpace(input);
     if (tool !== "" && !p.tools.has(tool)) {
       input.forget();

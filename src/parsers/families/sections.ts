@@ -19,6 +19,7 @@ const OPEN_TAG = 60;
 const NEWLINE = 10;
 const BACKTICK = 96;
 const MAX_HEAD = 256;
+const JSON_START = /[[{"\-\dtfn]/;
 
 /** The program of such a family. */
 export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
@@ -75,9 +76,7 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
         const id = p.special.plain(head).trim();
         const name = kimiName(id, p.tools);
         if (!p.tools.has(name) && isCallId(id)) return yield* namedInside(id);
-        if (c < 0) return no();
-        p.start(name, id);
-        return yield* callArguments(c);
+        return yield* callArguments(name, id, c);
       }
       let name = head.trim();
       if (name === "function" && c !== OPEN_OBJECT) {
@@ -88,9 +87,7 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
       }
       yield* take(input, fenceStart);
       c = yield* skipSpace(input);
-      if (c < 0) return no();
-      p.start(name);
-      return yield* callArguments(c);
+      return yield* callArguments(name, undefined, c);
     }
 
     function no(): false {
@@ -99,18 +96,22 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
     }
 
     /** Arguments and the closer of the call. */
-    function* callArguments(first: number): Step<boolean> {
-      if (first === OPEN_TAG || first === CODE_START || first === BACKTICK) {
+    function* callArguments(name: string, id: string | undefined, first: number): Step<boolean> {
+      if (!JSON_START.test(String.fromCharCode(first))) {
+        if ((yield* take(input, callEnd)) < 0) return no();
+        p.start(name, id);
         out.arguments("{}");
-      } else {
-        const isWrapped = family.kind === "deepseek" && first !== OPEN_OBJECT;
-        if (isWrapped) out.arguments('{"value": ');
-        if ((yield* jsonValue(input, p.arguments)) !== "done") {
-          out.leave();
-          return false;
-        }
-        if (isWrapped) out.arguments("}");
+        out.end();
+        return true;
       }
+      p.start(name, id);
+      const isWrapped = family.kind === "deepseek" && first !== OPEN_OBJECT;
+      if (isWrapped) out.arguments('{"value": ');
+      if ((yield* jsonValue(input, p.arguments)) !== "done") {
+        out.leave();
+        return false;
+      }
+      if (isWrapped) out.arguments("}");
       out.end();
       input.record();
       yield* skipSpace(input);
@@ -118,9 +119,14 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
         yield* take(input, fenceEnd);
         yield* skipSpace(input);
       }
+      yield* endOfCall();
+      return true;
+    }
+
+    /** The closer of a call, if it is there. */
+    function* endOfCall(): Step<void> {
       if ((yield* take(input, callEnd)) >= 0) input.forget();
       else p.giveBack();
-      return true;
     }
 
     /** The head is a random id: the name stands inside the arguments. */
@@ -133,8 +139,7 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
       out.end();
       input.record();
       yield* skipSpace(input);
-      if ((yield* take(input, callEnd)) >= 0) input.forget();
-      else p.giveBack();
+      yield* endOfCall();
       return true;
     }
   };

@@ -73,7 +73,7 @@ export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
   },
   hunyuan_a13b: {
     open: ["<think>\n", "<think>"],
-    close: ["\n</think>\n<answer>\n", "</think>\n<answer>\n", "\n</think>", "</think>"],
+    close: ["\n</think>\n<answer>\n", "</think>\n<answer>\n", "\n</think>\n<answer>", "\n</think>", "</think>"],
     drop: ["<answer>\n", "<answer>", "\n</answer>", "</answer>"],
     tokens: ["<think>", "</think>", "<answer>", "</answer>"],
     starts: "text",

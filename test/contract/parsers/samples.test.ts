@@ -1,0 +1,98 @@
+/** Every sample in every way: whole, by characters, at every split, in random pieces, with markers as tokens, cut at every offset. */
+import { describe, expect, test } from "bun:test";
+import type { ParsedAnswer } from "../../../src/parsers/events.ts";
+import { CASES, randomOf } from "./cases.ts";
+import { type Sample, samplesOf } from "./samples.ts";
+import { THOUGHTS } from "./thoughts.ts";
+import { markersOf, parse, summary, tokensOf } from "./ways.ts";
+
+const SHARED = [...samplesOf("tool-samples.jsonl"), ...samplesOf("reasoning-samples.jsonl")];
+
+function expected(sample: Sample, answer: ParsedAnswer): unknown {
+  const { content, thoughts, calls } = sample;
+  return {
+    content,
+    reasoning: thoughts ?? answer.reasoning,
+    calls:
+      calls === undefined ? answer.toolCalls.map((call) => call.name) : calls.map(([name, args]) => [name, args, true]),
+  };
+}
+
+function check(sample: Sample): void {
+  const { input } = sample;
+  const whole = parse(sample, [input]);
+  expect(summary(whole)).toEqual(expected(sample, whole));
+  const same = (pieces: readonly string[], isSpecial?: ReadonlySet<string>) => {
+    const answer = parse(sample, pieces, isSpecial);
+    if (!Bun.deepEquals(answer, whole))
+      expect({ id: sample.id, pieces, isSpecial, answer }).toEqual({ id: sample.id, pieces, isSpecial, answer: whole });
+  };
+  same([...input]);
+  same(input.split(""));
+  if (sample.chunks !== undefined) same(sample.chunks);
+  for (let k = 1; k < input.length; k++) same([input.slice(0, k), input.slice(k)]);
+  const random = randomOf(sample.id);
+  const markers = markersOf(sample);
+  const size = () => 1 + Math.floor(random() * 7);
+  for (let round = 0; round < 3; round++) {
+    same(tokensOf(input, markers, size));
+    same(tokensOf(input, markers, size), new Set(markers));
+    const some = markers.filter(() => random() < 0.5);
+    same(tokensOf(input, some, size), new Set(some));
+  }
+  for (let cut = 0; cut < input.length; cut++) checkCut(sample, whole, cut, (text) => tokensOf(text, [], size));
+}
+
+/** An answer that was cut off: what came is the begin of the whole; what was held back and is no call after all is text. */
+function checkCut(sample: Sample, whole: ParsedAnswer, cut: number, pieces: (text: string) => string[]): void {
+  const input = sample.input.slice(0, cut);
+  const answer = parse(sample, [input]);
+  const inPieces = parse(sample, pieces(input));
+  if (!Bun.deepEquals(answer, inPieces))
+    expect({ id: sample.id, cut, answer: inPieces }).toEqual({ id: sample.id, cut, answer });
+  const fine =
+    isBeginOrRest(answer.content, whole.content, input) &&
+    isBeginOrRest(answer.reasoning, whole.reasoning, input) &&
+    answer.toolCalls.every((call, k) => {
+      const full = whole.toolCalls[k];
+      if (full === undefined || call.name !== full.name) return false;
+      return call.complete ? call.arguments === full.arguments : isBeginOrRest(call.arguments, full.arguments, input);
+    });
+  if (!fine) expect({ id: sample.id, cut, input, answer }).toEqual({ id: sample.id, cut, input, answer: whole });
+}
+
+/** `text` is a begin of `full`, and behind it at most what `input` ends with. */
+function isBeginOrRest(text: string, full: string, input: string): boolean {
+  let common = 0;
+  while (common < text.length && text[common] === full[common]) common++;
+  for (let at = common; at >= 0; at--) {
+    const rest = text.slice(at);
+    if (input.endsWith(rest) || input.trimEnd().endsWith(rest)) return true;
+    if (rest.startsWith('"') && input.endsWith(JSON.parse(`${rest}"`) as string)) return true;
+  }
+  return false;
+}
+
+describe("samples", () => {
+  for (const sample of SHARED) test(sample.id, () => check(sample));
+});
+
+describe("calls from building blocks", () => {
+  const families = Map.groupBy(CASES, (sample) => sample.tool!);
+  for (const [family, samples] of families) {
+    test(`${family}: ${samples.length} samples`, () => {
+      expect(samples.length).toBeGreaterThanOrEqual(12);
+      for (const sample of samples) check(sample);
+    });
+  }
+});
+
+describe("reasoning from building blocks", () => {
+  const families = Map.groupBy(THOUGHTS, (sample) => sample.reasoning!);
+  for (const [family, samples] of families) {
+    test(`${family}: ${samples.length} samples`, () => {
+      expect(samples.length).toBeGreaterThanOrEqual(12);
+      for (const sample of samples) check(sample);
+    });
+  }
+});

@@ -1,0 +1,66 @@
+/** The ways in which one answer can reach a parser, and what came of it. */
+import { foldEvents, type ParsedAnswer } from "../../../src/parsers/events.ts";
+import { createOutputParser } from "../../../src/parsers/parser.ts";
+import { type Sample, TOOLS } from "./samples.ts";
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Reads an answer in these pieces. `isSpecial`: single-token markers, which come by themselves. */
+export function parse(sample: Sample, pieces: readonly string[], isSpecial: ReadonlySet<string> = NONE): ParsedAnswer {
+  const parser = createOutputParser(sample.reasoning, sample.tool, {
+    tools: TOOLS,
+    startsInReasoning: sample.startsInReasoning,
+    singleTokenMarkers: isSpecial,
+    parseTools: true,
+  });
+  const { sink, answer } = foldEvents();
+  for (const piece of pieces) {
+    if (isSpecial.has(piece)) parser.special(piece, sink);
+    else parser.push(piece, sink);
+  }
+  parser.finish(sink);
+  return answer();
+}
+
+/** The markers of a sample's parser. */
+export function markersOf(sample: Sample): readonly string[] {
+  return createOutputParser(sample.reasoning, sample.tool, {
+    tools: [],
+    startsInReasoning: false,
+    singleTokenMarkers: NONE,
+    parseTools: true,
+  }).markers;
+}
+
+/** Cuts text so that each marker is a piece, and the text between them pieces of about a token. */
+export function tokensOf(text: string, markers: readonly string[], size: () => number): string[] {
+  const pieces: string[] = [];
+  const sorted = [...markers].sort((a, b) => b.length - a.length);
+  let at = 0;
+  while (at < text.length) {
+    const marker = sorted.find((m) => text.startsWith(m, at));
+    if (marker !== undefined) {
+      pieces.push(marker);
+      at += marker.length;
+      continue;
+    }
+    let end = at + size();
+    for (let i = at + 1; i < end; i++) if (sorted.some((m) => text.startsWith(m, i))) end = i;
+    pieces.push(text.slice(at, end));
+    at = end;
+  }
+  return pieces;
+}
+
+/** What must be equal: arguments as values where they are whole. */
+export function summary(answer: ParsedAnswer): unknown {
+  return {
+    content: answer.content,
+    reasoning: answer.reasoning,
+    calls: answer.toolCalls.map((call) => [
+      call.name,
+      call.complete ? JSON.parse(call.arguments) : call.arguments,
+      call.complete,
+    ]),
+  };
+}
