@@ -55,7 +55,7 @@ function argumentsOf(node: Arguments, frame: Frame, compile: CompileExpression):
 function spread(given: Value, into: Map<string, Value>): void {
   if (!isDict(given)) typeError(`argument after ** must be a mapping, not ${typeName(given)}`);
   for (const [key, value] of given) {
-    charge(1);
+    charge(4);
     if (typeof key !== "string") throw new ChatTemplateError("keywords must be strings");
     if (into.has(key)) throw new ChatTemplateError(`got multiple values for keyword argument '${key}'`);
     into.set(key, value);

@@ -47,7 +47,7 @@ function priced(node: Statement, own: readonly Expression[], run: Run): Run {
   const { line } = node;
   let size = 0;
   for (const part of own) size += sizeOf(part);
-  const price = 1 + (size >> 4);
+  const price = 1 + (size >> 2);
   return (cells) => {
     runtime.line = line;
     charge(price);

@@ -1,5 +1,5 @@
 /** Keys of dicts, and the comparisons of Python: deep equality, and an order for what has one. */
-import { charge, deeper } from "./limits.ts";
+import { charge, chargeScan, deeper } from "./limits.ts";
 import { numeric } from "./numbers.ts";
 import { Range, View } from "./objects.ts";
 import {
@@ -47,7 +47,7 @@ export function keyOf(value: Value): Key {
 const objectNumbers = new WeakMap<object, number>();
 let objects = 0;
 function partOfKey(item: Value): string {
-  charge(1);
+  charge(16);
   const key = keyOf(item);
   if (typeof key !== "object" || key === null) return String(key);
   let number = objectNumbers.get(key);
@@ -98,10 +98,12 @@ export function equal(a: Value, b: Value): boolean {
 }
 
 function equalItems(a: readonly Value[], b: readonly Value[]): boolean {
+  charge(8);
   return a.length === b.length && deeper(() => a.every((item, i) => equal(item, b[i] as Value)));
 }
 
 function equalDicts(a: Dict, b: Dict): boolean {
+  charge(8);
   if (a.size !== b.size) return false;
   return deeper(() => {
     for (const [key, value] of a) {
@@ -122,7 +124,7 @@ function equalViews(a: View, b: View): boolean {
 export function compareTexts(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
-  charge(length >> 4);
+  chargeScan(length);
   for (let i = 0; i < length; i++) {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);

@@ -6,7 +6,7 @@ import { pairsOf } from "./dict.ts";
 import { attributeGetter } from "./filters-order.ts";
 import { roundFloat, roundInt } from "./format-spec.ts";
 import { dumps } from "./json.ts";
-import { charge, chargeItems } from "./limits.ts";
+import { charge, chargeItems, chargeText, MAX_TEXT } from "./limits.ts";
 import { arithmetic, asIndex, int, negate, numeric, parseFloatText, toFloat, toInt } from "./numbers.ts";
 import { iterate, lengthOf, listOf, reversedItems, slice } from "./sequences.ts";
 import { str } from "./text.ts";
@@ -57,11 +57,15 @@ function join(value: Value, separator: Value, attribute: Value): string {
   const parts: string[] = [];
   const source = iterate(value);
   const between = str(separator);
+  let length = 0;
   for (let step = source.next(); step.done !== true; step = source.next()) {
     const part = str(get(step.value));
-    charge(1 + ((part.length + between.length) >> 6));
+    charge(1);
+    length += part.length + between.length;
+    if (length > MAX_TEXT) chargeText(length);
     parts.push(part);
   }
+  chargeText(length);
   return parts.join(between);
 }
 

@@ -5,7 +5,7 @@ import { type Builtin, builtin, callMethod, wantText } from "./calls.ts";
 import { compareTexts, pairsOf } from "./dict.ts";
 import { fixed } from "./format-spec.ts";
 import { escapeHtml, escapeText, stripTags } from "./html.ts";
-import { charge, chargeText } from "./limits.ts";
+import { charge, chargeScan, chargeText } from "./limits.ts";
 import { asIndex, parseFloatText, toFloat, toInt } from "./numbers.ts";
 import { codePoints, lengthOf, listOf, textLength } from "./sequences.ts";
 import { percentFormat } from "./string-format.ts";
@@ -84,13 +84,13 @@ function truncate(value: Value, length: Value, killwords: Value, end: Value, lee
 }
 
 function urlQuote(value: Value, query: boolean): string {
+  charge(raw(value).length * 4);
   let out = "";
   for (const byte of new TextEncoder().encode(raw(value))) {
     const c = String.fromCharCode(byte);
     out +=
       /[A-Za-z0-9_.~-]/.test(c) || (c === "/" && !query) ? c : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   }
-  charge(out.length >> 3);
   return query ? out.replaceAll("%20", "+") : out;
 }
 
@@ -144,7 +144,7 @@ function format(value: Value, args: readonly Value[], kwargs: Kwargs): Value {
 
 function wordCount(value: Value): number {
   const text = raw(value);
-  charge(text.length >> 3);
+  chargeScan(text.length);
   return text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0;
 }
 

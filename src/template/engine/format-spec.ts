@@ -156,6 +156,7 @@ function padded(lead: string, body: string, { fill, align, width }: Pad): string
 /** Digits in groups; `zeros`: the least width, filled with zeros that are grouped as well. */
 function grouped(body: string, separator: string, every: number, zeros: number): string {
   const [, digits = "", rest = ""] = /^([0-9a-fA-F]*)(.*)$/s.exec(body) ?? [];
+  if (zeros > 10_000) throw new ChatTemplateError("Too many decimal digits in format string");
   let filled = digits;
   const width = (length: number) => length + Math.floor((length - 1) / every) + rest.length;
   while (width(filled.length) < zeros) filled = `0${filled}`;

@@ -16,6 +16,7 @@ import { type Dict, isDict, type Kwargs, Namespace, PyDict, PyObject, typeError,
 function makeDict(args: readonly Value[], kwargs: Kwargs | undefined): Dict {
   const dict = new PyDict();
   const [source] = args;
+  if (source !== undefined && isDict(source)) charge(source.size * 8);
   if (args.length > 1) typeError(`dict expected at most 1 argument, got ${args.length}`);
   if (source !== undefined && isDict(source)) for (const [key, value] of pairsOf(source)) setKey(dict, key, value);
   else if (source instanceof Namespace) typeError("'Namespace' object is not iterable");

@@ -1,5 +1,5 @@
 /** Markup: text that is safe in HTML, as the package markupsafe has it. */
-import { charge, chargeText } from "./limits.ts";
+import { charge, chargeScan, chargeText } from "./limits.ts";
 import { split } from "./strings.ts";
 import { str } from "./text.ts";
 import { Markup, type Value } from "./values.ts";
@@ -20,6 +20,7 @@ export function escapeHtml(value: Value): Markup {
 
 export function escapeText(text: string): string {
   chargeText(text.length);
+  chargeScan(text.length);
   return text.replace(/[&<>'"]/g, (c) => ENTITIES[c] as string);
 }
 

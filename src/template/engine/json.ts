@@ -1,7 +1,7 @@
 /** `tojson` of transformers: Python's `json.dumps`. */
 import { ChatTemplateError } from "../errors.ts";
 import { compareTexts, keyOf, pairsOf } from "./dict.ts";
-import { chargeText, deeper } from "./limits.ts";
+import { charge, chargeText, deeper } from "./limits.ts";
 import { asIndex, floatText, intText } from "./numbers.ts";
 import { repeat } from "./strings.ts";
 import {
@@ -61,8 +61,9 @@ function dump(value: Value, style: Style, newline: string): string {
   const items = itemsOf(value);
   if (items === undefined && !isDict(value))
     return typeError(`Object of type ${typeName(value)} is not JSON serializable`);
+  charge(8);
   const text = deeper(() => (items === undefined ? dict(value as Dict, style, newline) : list(items, style, newline)));
-  chargeText(text.length + 64);
+  chargeText(text.length);
   return text;
 }
 
@@ -117,6 +118,7 @@ const LONE_SURROGATE = /\\ud[89a-f][0-9a-f]{2}/;
 
 /** JavaScript writes the same escapes as Python, but escapes lone surrogates too. */
 function quoted(text: string, ascii: boolean): string {
+  charge(1 + (text.length >> 3));
   let out = JSON.stringify(text);
   if (ascii)
     return out.replace(/[\x7f-\uffff]/g, (c) =>

@@ -1,16 +1,16 @@
 /**
  * What a render may use up. A template comes from a stranger, so everything that takes time or memory is charged here, in units of about
- * 20 ns: a statement, a turn of a loop, an item of a list that is made, 64 characters of a string that is made.
+ * 40 ns: a turn of a loop, an item of a list that is made, 32 characters of a text that is copied, 4 that are looked at one by one.
  * Rendering is synchronous, so one budget for the thread is enough.
  */
 import { TemplateLimitError } from "../errors.ts";
 
-/** Units of work of one render: some 0.5 s. 1,000 messages with tools need about 100,000. */
+/** Units of work of one render: about a second. 1,000 messages with tools need about 100,000. */
 const MAX_WORK = 20_000_000;
 /** UTF-16 units of one string, the prompt included. */
-const MAX_TEXT = 1 << 26;
+export const MAX_TEXT = 1 << 24;
 /** Items of a list. */
-const MAX_ITEMS = 2_000_000;
+export const MAX_ITEMS = 1_000_000;
 /** Macros, loops and blocks that call each other, and values inside of values. Python gives up at about 200. */
 export const MAX_DEPTH = 200;
 /** Bits of an integer; Python prints none with more than 4,300 digits (14,284 bits). */
@@ -35,7 +35,12 @@ export function charge(units: number): void {
 /** To be called before a string of `length` units is made. */
 export function chargeText(length: number): void {
   if (length > MAX_TEXT) throw new TemplateLimitError(`the template makes a text of more than ${MAX_TEXT} characters`);
-  charge(length >> 6);
+  charge(length >> 5);
+}
+
+/** To be called before each character of a text is looked at. */
+export function chargeScan(length: number): void {
+  charge(length >> 2);
 }
 
 /** To be called before a list of `length` items is made. */

@@ -1,6 +1,6 @@
 /** Python's numbers: exact integers, floats with their own printing, floor division, and what `int()` and `float()` read. */
 import { ChatTemplateError } from "../errors.ts";
-import { MAX_BITS } from "./limits.ts";
+import { chargeScan, MAX_BITS } from "./limits.ts";
 import { isInt, isNumber, PyFloat, textOf, typeError, typeName, type Value } from "./values.ts";
 import { trimmed } from "./whitespace.ts";
 
@@ -199,6 +199,7 @@ const DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 /** `int(text, base)`; undefined: not such a number. */
 export function parseInteger(text: string, base: number): Int | undefined {
+  if (text.length > 10_000) return undefined;
   let s = trimmed(text).toLowerCase();
   const negative = s[0] === "-";
   if (negative || s[0] === "+") s = s.slice(1);
@@ -237,6 +238,7 @@ function plainDigits(text: string): string {
 
 /** `float(text)`; undefined: not such a number. */
 export function parseFloatText(text: string): number | undefined {
+  chargeScan(text.length * 16);
   const s = plainDigits(trimmed(text)).toLowerCase();
   const special = /^([+-]?)(inf|infinity|nan)$/.exec(s);
   if (special !== null) return special[2] === "nan" ? Number.NaN : special[1] === "-" ? -Infinity : Infinity;

@@ -1,6 +1,6 @@
 /** What a running template has around it. Rendering is synchronous: there is one for the thread. */
 import { TemplateLimitError } from "../errors.ts";
-import { charge, deeper } from "./limits.ts";
+import { charge, deeper, MAX_TEXT } from "./limits.ts";
 import type { Value } from "./values.ts";
 
 /** Variables of a template: those it set at its top level, and those it was given. */
@@ -19,8 +19,6 @@ export type Run = (cells: Cells) => Signal;
 export const BREAK = 1;
 export const CONTINUE = 2;
 
-const MAX_OUTPUT = 1 << 26;
-
 export const runtime: { out: string; line: number; context: Context; now: Date } = {
   out: "",
   line: 0,
@@ -30,8 +28,7 @@ export const runtime: { out: string; line: number; context: Context; now: Date }
 
 export function write(text: string): void {
   runtime.out += text;
-  if (runtime.out.length > MAX_OUTPUT)
-    throw new TemplateLimitError(`the prompt has more than ${MAX_OUTPUT} characters`);
+  if (runtime.out.length > MAX_TEXT) throw new TemplateLimitError(`the prompt has more than ${MAX_TEXT} characters`);
 }
 
 /** The value of a name in the context; undefined: there is none. */

@@ -1,7 +1,7 @@
 /** What Python does with anything that has items: iterate, count, index, slice, search. */
 import { ChatTemplateError } from "../errors.ts";
 import { equal, keyOf, keysOf } from "./dict.ts";
-import { charge, chargeItems, chargeText } from "./limits.ts";
+import { charge, chargeItems, chargeScan, chargeText, MAX_ITEMS } from "./limits.ts";
 import { asIndex } from "./numbers.ts";
 import { Range, View } from "./objects.ts";
 import {
@@ -28,9 +28,9 @@ export function codePoints(text: string): string[] {
 
 /** `len()` of a text: code points. */
 export function textLength(text: string): number {
-  charge(text.length >> 6);
+  charge(text.length >> 5);
   if (!SURROGATE.test(text)) return text.length;
-  charge(text.length >> 4);
+  chargeScan(text.length);
   let length = text.length;
   for (let i = 0; i + 1 < text.length; i++) {
     if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
@@ -74,7 +74,7 @@ export function listOf(value: Value): readonly Value[] {
   for (let step = source.next(); step.done !== true; step = source.next()) {
     if ((out.length & 63) === 0) chargeItems(out.length === 0 ? 0 : 64);
     out.push(step.value);
-    if (out.length > 2_000_000) chargeItems(out.length);
+    if (out.length > MAX_ITEMS) chargeItems(out.length);
   }
   return out;
 }
@@ -93,7 +93,7 @@ export function lengthOf(value: Value): number {
 
 /** The code point at an index; undefined: out of range. */
 export function charAt(text: string, index: number): string | undefined {
-  charge(text.length >> 6);
+  charge(text.length >> 5);
   if (!SURROGATE.test(text)) {
     const at = index < 0 ? index + text.length : index;
     return at >= 0 && at < text.length ? text[at] : undefined;
@@ -129,7 +129,7 @@ function pick<T>(items: ArrayLike<T>, { from, to, by }: { from: number; to: numb
 }
 
 function sliceText(text: string, start: Value, stop: Value, step: Value): string {
-  charge(text.length >> 6);
+  charge(text.length >> 5);
   const wide = SURROGATE.test(text);
   const units = wide ? codePoints(text) : text;
   const indices = sliceIndices(units.length, start, stop, step);

@@ -1,5 +1,5 @@
 /** `strftime` of C with the locale C, as Python's datetime calls it: local time, no time zone known. */
-import { chargeText } from "./limits.ts";
+import { chargeScan, chargeText } from "./limits.ts";
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS = [
@@ -124,13 +124,17 @@ function part(code: string, now: Date): Part | undefined {
 
 /** Codes may have the flags and the width of glibc: `%-d`, `%_H`, `%^a`, `%4Y`. Unknown ones stay as they are. */
 export function strftime(now: Date, format: string): string {
-  chargeText(format.length * 4);
+  chargeScan(format.length * 16);
+  let length = 0;
   return format.replace(
     /%([-_0^#]*)(\d{1,3})?([EO]?)([a-zA-Z%])/g,
     (whole, flags: string, width: string | undefined, _, code: string) => {
       const found = part(code, now);
       if (found === undefined) return whole;
-      return shaped(found, flags, width === undefined ? undefined : Number(width), code);
+      const text = shaped(found, flags, width === undefined ? undefined : Number(width), code);
+      length += text.length;
+      chargeText(length);
+      return text;
     },
   );
 }

@@ -41,6 +41,7 @@ export function percentFormat(text: string | Markup, values: Value): Value {
     const value = list[next++];
     return value === undefined ? typeError("not enough arguments for format string") : value;
   };
+  let length = source.length;
   const result = source.replace(
     PERCENT,
     (match, key?: string, flags = "", width?: string, precision?: string, form?: string, ..._rest: unknown[]) => {
@@ -68,12 +69,14 @@ export function percentFormat(text: string | Markup, values: Value): Value {
       if (form === "%") return "%";
       if ((wide ?? 0) > 1e8 || (places ?? 0) > 1e6) throw new ChatTemplateError("width too big");
       const value = key === undefined ? take() : lookUp(named as ReadonlyMap<unknown, Value>, key);
-      return convert(value, form, { flags, left, width: wide ?? 0, places }, print);
+      const text = convert(value, form, { flags, left, width: wide ?? 0, places }, print);
+      length += text.length;
+      chargeText(length);
+      return text;
     },
   );
   if (!byName && next < list.length && !hasItems(values))
     typeError("not all arguments converted during string formatting");
-  chargeText(result.length);
   return like(text, result);
 }
 

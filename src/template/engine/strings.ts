@@ -1,6 +1,6 @@
 /** Operations on Python strings, by code point. JavaScript's case tables may know characters that an older Python does not. */
 import { ChatTemplateError } from "../errors.ts";
-import { charge, chargeItems, chargeText } from "./limits.ts";
+import { charge, chargeItems, chargeScan, chargeText, MAX_ITEMS } from "./limits.ts";
 import { codePoints } from "./sequences.ts";
 import { isSpace, isSpaceCode, SPACE_CLASS } from "./whitespace.ts";
 
@@ -17,7 +17,7 @@ export function strip(text: string, characters: string | undefined, side: Side =
     characters === undefined ? isSpaceCode(text.charCodeAt(at)) : characters.includes(text[at] as string);
   if (side !== "right") while (from < to && drops(from)) from++;
   if (side !== "left") while (to > from && drops(to - 1)) to--;
-  charge((text.length - (to - from)) >> 4);
+  chargeScan(text.length - (to - from));
   return text.slice(from, to);
 }
 
@@ -37,7 +37,7 @@ export function split(text: string, separator: string | undefined, limit: number
   if (separator === undefined) return splitWords(text, limit);
   if (separator === "") throw new ChatTemplateError("empty separator");
   if (limit < 0) {
-    const parts = text.split(separator);
+    const parts = text.split(separator, MAX_ITEMS + 1);
     chargeItems(parts.length);
     return parts;
   }
@@ -55,7 +55,7 @@ export function split(text: string, separator: string | undefined, limit: number
 function splitWords(text: string, limit: number): string[] {
   const parts: string[] = [];
   for (const match of text.matchAll(WORDS)) {
-    charge(1);
+    charge(6);
     if (limit >= 0 && parts.length >= limit) {
       parts.push(strip(text.slice(match.index), undefined, "left"));
       break;
@@ -102,7 +102,7 @@ export function splitLines(text: string, keepEnds: boolean): string[] {
   const lines: string[] = [];
   let from = 0;
   for (const match of text.matchAll(LINES)) {
-    charge(1);
+    charge(6);
     const end = match.index + match[0].length;
     lines.push(text.slice(from, keepEnds ? end : match.index));
     from = end;
@@ -130,7 +130,7 @@ export function repeat(text: string, times: number): string {
 
 /** Non-overlapping occurrences. */
 export function countOf(text: string, part: string): number {
-  charge(text.length >> 6);
+  chargeScan(text.length);
   if (part === "") return codePoints(text).length + 1;
   let count = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count++;
@@ -162,8 +162,9 @@ const lowerRest = (text: string): string => `a${text}`.toLowerCase().slice(1);
 
 /** Runs of cased characters begin in upper case: `It'S`. */
 export function title(text: string): string {
+  chargeScan(text.length);
   return text.replace(/\p{Cased}+/gu, (run) => {
-    charge(1);
+    charge(8);
     const [first = ""] = run;
     return titleLetter(first) + lowerRest(run.slice(first.length));
   });
@@ -223,6 +224,7 @@ function isTitle(text: string): boolean {
 }
 
 export function expandTabs(text: string, size: number): string {
+  charge(text.length);
   let column = 0;
   let out = "";
   for (const c of text) {

@@ -2,7 +2,9 @@
  * Which variable a name means, found before a template runs, by Jinja's rules: a name that is only read comes from around or from the
  * context, looked up once when its scope is entered; one that is set belongs to the scope that sets it and begins with the outer value.
  */
+
 import { type Body, childrenOf, type Expression, type Statement } from "./ast.ts";
+import { charge } from "./limits.ts";
 
 /** How a variable gets its value when its scope is entered. */
 export type Load =
@@ -70,6 +72,7 @@ export class Symbols {
   }
 
   private copy(): Symbols {
+    charge(this.refs.size * 8);
     const copy = new Symbols(this.parent, this.level);
     copy.refs = new Map(this.refs);
     copy.loadsByKey = new Map(this.loadsByKey);

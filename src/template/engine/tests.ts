@@ -2,6 +2,7 @@
 import { type Builtin, builtin } from "./calls.ts";
 import { compare, equal, keyOf } from "./dict.ts";
 import { FILTER_NAMES } from "./filter-names.ts";
+import { chargeScan } from "./limits.ts";
 import { Range, View } from "./objects.ts";
 import { binary } from "./operators.ts";
 import { contains, isIterable } from "./sequences.ts";
@@ -39,6 +40,11 @@ const isSequence = (value: Value): boolean =>
   value instanceof Undefined ||
   value instanceof Range;
 
+function holds(predicate: string, text: string): boolean {
+  chargeScan(text.length);
+  return PREDICATES[predicate]?.(text) === true;
+}
+
 const UNARY: Readonly<Record<string, (value: Value) => boolean>> = {
   odd: (value) => equal(remainder(value, 2), 1),
   even: (value) => equal(remainder(value, 2), 0),
@@ -50,8 +56,8 @@ const UNARY: Readonly<Record<string, (value: Value) => boolean>> = {
   true: (value) => value === true,
   integer: isInt,
   float: (value) => value instanceof PyFloat,
-  lower: (value) => PREDICATES["islower"]?.(str(value)) === true,
-  upper: (value) => PREDICATES["isupper"]?.(str(value)) === true,
+  lower: (value) => holds("islower", str(value)),
+  upper: (value) => holds("isupper", str(value)),
   string: isText,
   mapping: isDict,
   number: isNumber,

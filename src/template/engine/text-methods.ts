@@ -2,7 +2,7 @@
 import { ChatTemplateError } from "../errors.ts";
 import { type Builtin, builtin, wantText } from "./calls.ts";
 import { escapeHtml } from "./html.ts";
-import { charge, chargeText } from "./limits.ts";
+import { charge, chargeScan, chargeText, MAX_TEXT } from "./limits.ts";
 import { asIndex } from "./numbers.ts";
 import { charAt, codePoints, isWide, iterate, sliceIndices, textLength } from "./sequences.ts";
 import * as strings from "./strings.ts";
@@ -116,6 +116,7 @@ function partition(name: string, at: (text: string, separator: string) => number
 const simple = (name: string, run: (text: string) => Value) =>
   method(`${name}()`, (text) => {
     chargeText(text.length);
+    chargeScan(text.length);
     return run(text);
   });
 
@@ -131,8 +132,9 @@ function join(self: Value, given: Value): Value {
       typeError(`sequence item ${parts.length}: expected str instance, ${typeName(step.value)} found`);
     parts.push(part);
     length += part.length + separator.length;
-    chargeText(length);
+    if (length > MAX_TEXT) chargeText(length);
   }
+  chargeText(length);
   const joined = parts.join(separator);
   return self instanceof Markup ? new Markup(joined) : joined;
 }

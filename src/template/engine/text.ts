@@ -1,6 +1,6 @@
 /** Printing: Python's `str()` and `repr()`. */
 import { keysOf, pairsOf } from "./dict.ts";
-import { charge, chargeText, deeper } from "./limits.ts";
+import { charge, chargeScan, chargeText, deeper } from "./limits.ts";
 import { floatText, intText } from "./numbers.ts";
 import { View } from "./objects.ts";
 import { type Dict, isDict, isList, Markup, Namespace, PyFloat, Tuple, Undefined, type Value } from "./values.ts";
@@ -18,12 +18,13 @@ export function repr(value: Value): string {
   if (typeof value === "number") return String(value);
   if (typeof value === "boolean") return value ? "True" : "False";
   if (value === null) return "None";
-  charge(1);
+  charge(2);
   if (typeof value === "string") return quoted(value);
   if (value instanceof Markup) return `Markup(${quoted(value.text)})`;
   if (typeof value === "bigint") return intText(value);
   if (value instanceof PyFloat) return floatText(value.value);
   if (value instanceof Undefined) return "Undefined";
+  charge(8);
   return deeper(() => {
     const text = container(value);
     chargeText(text.length);
@@ -63,6 +64,7 @@ const UNPRINTABLE = /[\\\n\r\t]|(?! )[\p{C}\p{Z}]/gu;
 
 /** A str literal as Python writes it: single quotes, double ones if it has single ones only. */
 export function quoted(text: string): string {
+  chargeScan(text.length);
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let body = text.replace(UNPRINTABLE, escaped);
   if (quote === "'" && body.includes("'")) body = body.replaceAll("'", "\\'");

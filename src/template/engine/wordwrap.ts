@@ -1,7 +1,7 @@
 /** The filter `wordwrap`: Python's `textwrap.wrap` for each line, by code point. */
 import { ChatTemplateError } from "../errors.ts";
 import { wantText } from "./calls.ts";
-import { charge, chargeText } from "./limits.ts";
+import { charge, chargeScan } from "./limits.ts";
 import { asIndex } from "./numbers.ts";
 import { textLength } from "./sequences.ts";
 import { splitLines, strip } from "./strings.ts";
@@ -33,7 +33,7 @@ export function wordwrap(value: Value, width: Value, breakLong: Value, wrapStrin
 
 function wrap(text: string, { width, breakLong, hyphens }: Options): string[] {
   if (width <= 0) throw new ChatTemplateError(`invalid width ${width} (must be > 0)`);
-  chargeText(text.length * 16);
+  chargeScan(text.length * 4);
   const chunks = (text.match(hyphens ? CHUNK : WORDS) ?? []).reverse();
   const blank = (chunk: string | undefined): boolean => chunk !== undefined && strip(chunk, undefined) === "";
   const lines: string[] = [];
@@ -60,7 +60,7 @@ function wrap(text: string, { width, breakLong, hyphens }: Options): string[] {
 /** Puts as much of a word that is longer than a line on this one as fits. */
 function breakWord(chunks: string[], line: string[], room: number, breakLong: boolean, hyphens: boolean): void {
   const word = Array.from(chunks.pop() ?? "");
-  charge(word.length >> 4);
+  charge(word.length);
   if (breakLong) {
     let end = room;
     if (hyphens && word.length > room) {
