@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { TokenizerExistsError } from "../errors.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
-import type { TokenizerHandle } from "../tokenizer/load.ts";
+import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { NewTokenizer } from "./control-link.ts";
 import type { TokenizerEntry } from "./snapshot.ts";
 
@@ -74,6 +74,6 @@ export class TokenizerRegistry {
     const own = chatTemplatePath === undefined ? undefined : await readFile(chatTemplatePath, "utf8");
     const template = findChatTemplate(files, own);
     if (template !== undefined) compileModelTemplate(template);
-    return { status: "ready", tokenizer, template };
+    return { status: "ready", tokenizer, vocabSize: openTokenizer(tokenizer).vocabSize, template };
   }
 }

@@ -51,7 +51,7 @@ export function knownTokenizers({ fleet, config }: ServerContext): KnownTokenize
         id,
         name,
         source: from,
-        vocab_size: ready ? fleet.tokenizer(id).tokenizer.vocabSize : null,
+        vocab_size: state.status === "ready" ? state.vocabSize : null,
         status: ready ? "completed" : state.status,
       },
       added: entry,
