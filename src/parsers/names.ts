@@ -160,6 +160,10 @@ export function familiesOf(reasoningName: string | undefined, toolName: string |
 const isNone = (name: string | undefined): name is undefined =>
   name === undefined || name === PASSTHROUGH || name === "none";
 
+/** The name that a tool parser's alias stands for; undefined: none parses. The name itself where it is unknown. */
+export const toolParserName = (name: string | undefined): string | undefined =>
+  isNone(name) ? undefined : (lookUp(TOOL_ALIASES, name) ?? name);
+
 function toolFamily(name: string | undefined): ToolFamily | undefined {
   if (isNone(name)) return undefined;
   const family = lookUp(TOOL_FAMILIES, lookUp(TOOL_ALIASES, name) ?? name);

@@ -1,4 +1,5 @@
 import type { ParserSink } from "./events.ts";
+import { forcedCalls, textOnly } from "./families/forced.ts";
 import { type ContentFilter, FilteredText } from "./filter.ts";
 import { SpecialMarkers } from "./markers.ts";
 import { familiesOf } from "./names.ts";
@@ -29,6 +30,11 @@ export interface ParserOptions {
   readonly parseTools: boolean;
   /** The engine was told a grammar: an answer without any reasoning marker is the answer. */
   readonly constrained?: boolean;
+  /**
+   * The engine was made to answer with calls in JSON: with the bare arguments of the call that is named, or, without a name,
+   * with one object or a list of objects of name and arguments. An answer in the family's own format is read as ever.
+   */
+  readonly forcedCalls?: { readonly name: string | undefined };
   /** Stop strings: between reasoning and tool calls. */
   readonly filter?: ContentFilter;
 }
@@ -69,7 +75,11 @@ class Chain implements OutputParser {
     this.isUnified = families.unified !== undefined;
     if (calls !== undefined && (this.isUnified || parseTools)) {
       const own = { startsInReasoning, parseTools: parseTools && tool !== undefined };
-      this.calls = runMachine(new Parsing(this.codes, tools, own), calls.run);
+      const run = options.forcedCalls === undefined ? calls.run : forcedCalls(options.forcedCalls.name, calls.run);
+      this.calls = runMachine(new Parsing(this.codes, tools, own), run);
+    } else if (options.forcedCalls !== undefined && parseTools) {
+      const own = { startsInReasoning, parseTools };
+      this.calls = runMachine(new Parsing(this.codes, tools, own), forcedCalls(options.forcedCalls.name, textOnly));
     }
     if (families.reasoning !== undefined) {
       const own = { startsInReasoning, constrained, parseTools: false, passesOn: true };

@@ -55,6 +55,19 @@ export class Parsing {
     this.out.text(text);
   }
 
+  /**
+   * Leaves the open call unfinished. Behind a call that broke, what was recorded is text; true: the text ended in it, and the
+   * half of a name or a tag is dropped.
+   */
+  leave(): boolean {
+    const { input, out } = this;
+    const isCut = input.ended && input.at >= input.text.length;
+    out.leave();
+    if (isCut) input.forget();
+    else out.text(input.recorded());
+    return isCut;
+  }
+
   /** Reads the markers of the set that come next, and white space before them; whether there was one. */
   *skipMarkers(set: MarkerSet): Step<boolean> {
     for (let any = false; ; any = true) {

@@ -1,4 +1,4 @@
-import { peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { readWhile, type Step, skipSpace, take, until } from "../input.ts";
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
@@ -21,9 +21,16 @@ export interface GemmaFamily {
   readonly quote: string;
 }
 
+const OPEN_TAG = 60;
 const MAX_NAME = 256;
-const MAX_WORD = 4096;
+const MAX_KEY = 1024;
 const MAX_DEPTH = 64;
+
+interface Quotes {
+  readonly quote: MarkerSet;
+  /** What ends a value without quotes. */
+  readonly wordEnds: MarkerSet;
+}
 
 /** The program of such a family. */
 export function gemma(family: GemmaFamily): (p: Parsing) => Step<void> {
@@ -33,7 +40,7 @@ export function gemma(family: GemmaFamily): (p: Parsing) => Step<void> {
     const behindBroken = p.set(family.open, family.close);
     const closer = p.set(family.close);
     const head = p.set("call:");
-    const quote = p.set(family.quote);
+    const quotes = { quote: p.set(family.quote), wordEnds: p.set(",", "}", "]", family.quote, family.close) };
     let isBroken = false;
     for (;;) {
       const hit = yield* until(input, isBroken ? behindBroken : outside, p.text);
@@ -49,19 +56,19 @@ export function gemma(family: GemmaFamily): (p: Parsing) => Step<void> {
         continue;
       }
       p.start(name);
-      const outcome = yield* gemmaObject(p, quote, 0);
+      const outcome = yield* gemmaObject(p, quotes, 0);
       if (outcome === "done") {
         out.end();
         isBroken = !(yield* p.skipMarkers(closer));
       } else {
-        out.leave();
+        p.leave();
         isBroken = true;
       }
     }
   };
 }
 
-function* gemmaObject(p: Parsing, quote: MarkerSet, depth: number): Step<Outcome> {
+function* gemmaObject(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> {
   const { input, out } = p;
   input.at++;
   if (depth > MAX_DEPTH) return "broken";
@@ -77,22 +84,25 @@ function* gemmaObject(p: Parsing, quote: MarkerSet, depth: number): Step<Outcome
       if (c < 0) return "cut";
       if (c === CLOSE_OBJECT) break;
     }
+    input.record();
     let key: string | undefined = "";
-    if ((yield* take(input, quote)) >= 0) {
-      const end = yield* until(input, quote, (text) => {
+    if ((yield* take(input, quotes.quote)) >= 0) {
+      const end = yield* until(input, quotes.quote, (text) => {
         key += p.special.plain(text);
       });
       if (end < 0) return "cut";
     } else {
-      const isKey = (d: number) => d !== COLON && d !== COMMA && d !== CLOSE_OBJECT && d !== CODE_START;
-      key = (yield* readWhile(input, isKey, MAX_WORD))?.trim();
+      const isKey = (d: number) =>
+        d !== COLON && d !== COMMA && d !== CLOSE_OBJECT && d !== OPEN_TAG && d !== CODE_START;
+      key = (yield* readWhile(input, isKey, MAX_KEY))?.trim();
     }
     if (key === undefined) return "cut";
     const colon = yield* skipSpace(input);
     if (colon !== COLON) return colon < 0 ? "cut" : "broken";
     input.at++;
+    input.forget();
     out.arguments(`${count > 0 ? "," : ""}${JSON.stringify(key.replace(/^"(.*)"$/s, "$1"))}:`);
-    const outcome = yield* gemmaValue(p, quote, depth + 1);
+    const outcome = yield* gemmaValue(p, quotes, depth + 1);
     if (outcome !== "done") return outcome;
   }
   input.at++;
@@ -100,7 +110,7 @@ function* gemmaObject(p: Parsing, quote: MarkerSet, depth: number): Step<Outcome
   return "done";
 }
 
-function* gemmaList(p: Parsing, quote: MarkerSet, depth: number): Step<Outcome> {
+function* gemmaList(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> {
   const { input, out } = p;
   input.at++;
   if (depth > MAX_DEPTH) return "broken";
@@ -116,7 +126,7 @@ function* gemmaList(p: Parsing, quote: MarkerSet, depth: number): Step<Outcome> 
       if (c === CLOSE_LIST) break;
       if (c >= 0) out.arguments(",");
     }
-    const outcome = yield* gemmaValue(p, quote, depth + 1);
+    const outcome = yield* gemmaValue(p, quotes, depth + 1);
     if (outcome !== "done") return outcome;
   }
   input.at++;
@@ -124,27 +134,27 @@ function* gemmaList(p: Parsing, quote: MarkerSet, depth: number): Step<Outcome> 
   return "done";
 }
 
-function* gemmaValue(p: Parsing, quote: MarkerSet, depth: number): Step<Outcome> {
+function* gemmaValue(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> {
   const { input, out } = p;
   const c = yield* skipSpace(input);
-  if (c === OPEN_OBJECT) return yield* gemmaObject(p, quote, depth);
-  if (c === OPEN_LIST) return yield* gemmaList(p, quote, depth);
-  if ((yield* take(input, quote)) >= 0) {
+  if (c === OPEN_OBJECT) return yield* gemmaObject(p, quotes, depth);
+  if (c === OPEN_LIST) return yield* gemmaList(p, quotes, depth);
+  if ((yield* take(input, quotes.quote)) >= 0) {
     out.arguments('"');
-    const end = yield* until(input, quote, (text) => out.arguments(escapeJson(p.special.plain(text))));
+    const end = yield* until(input, quotes.quote, (text) => out.arguments(escapeJson(p.special.plain(text))));
     if (end < 0) return "cut";
     out.arguments('"');
     return "done";
   }
   let word = "";
-  for (;;) {
-    const d = yield* peek(input);
-    if (d < 0) return "cut";
-    if (d === COMMA || d === CLOSE_OBJECT || d === CLOSE_LIST || d === CODE_START) break;
-    if (word.length >= MAX_WORD) return "broken";
-    word += input.text[input.at++];
-  }
+  const ends = quotes.wordEnds;
+  const hit = yield* until(input, ends, (text) => {
+    word += text;
+  });
+  if (hit < 0) return "cut";
+  input.at -= ends.markers[hit]!.length;
+  if (word.trim() === "") return "broken";
   const text = word.trim();
-  out.arguments(parseJson(text) === undefined ? JSON.stringify(word) : text);
+  out.arguments(parseJson(text) === undefined ? JSON.stringify(p.special.plain(word)) : text);
   return "done";
 }

@@ -25,7 +25,7 @@ export function textOfHeader(header: string, isCut: boolean): string {
   const at = header.indexOf("<|channel|>");
   let words = (at < 0 ? header.replace(/^\s*assistant/, "") : header.slice(at + "<|channel|>".length))
     .replace(RECIPIENT, "")
-    .replace(/<\|constrain\|>\s*\w*/, "");
+    .replace(/(?:<\|constrain\|>\s*\w+|(?<=^\s*\w+\s+)(?:json|text|code)\b)\s*/, "");
   // The begin of a marker that did not come to its end either.
   if (isCut) words = words.replace(/<(?:\|\w*\|?)?$/, "");
   const match = /^\s*(\S*)([\s\S]*)$/.exec(words)!;

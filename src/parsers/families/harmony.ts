@@ -1,5 +1,5 @@
 import { type Step, skipSpace, until } from "../input.ts";
-import { jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
+import { jsonValue, OPEN_LIST, OPEN_OBJECT, parseJson } from "../json.ts";
 import type { Parsing } from "../parsing.ts";
 import { type Channel, kindOfHeader, textOfHeader } from "./harmony-header.ts";
 
@@ -72,7 +72,12 @@ export function* harmony(p: Parsing): Step<void> {
     }
     if (!tooLong) {
       channel = kindOfHeader(plain(header), p.tools);
-      emitBody(textOfHeader(plain(header), found < 0));
+      const text = textOfHeader(plain(header), found < 0);
+      if (channel.kind === "call" && p.options.parseTools && parseJson(text) !== undefined) {
+        p.start(channel.tool);
+        p.arguments(text);
+        out.end();
+      } else emitBody(text);
     }
     return found < 0 ? -1 : bodyEnd.markers.indexOf(headerEnd.markers[found]!);
   }

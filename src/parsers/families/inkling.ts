@@ -32,21 +32,25 @@ export function* inkling(p: Parsing): Step<void> {
       emit = (text) => {
         name += text;
       };
-    } else if (marker === THINKING) emit = p.reasoning;
+      continue;
+    }
+    const head = name;
+    name = "";
+    if (marker === THINKING) emit = p.reasoning;
     else if (marker === CALL || marker === TEXT_CALL) {
       if (!parseTools) {
         emit = p.text;
-        p.text(name + markers.markers[hit]);
+        p.text(head + markers.markers[hit]);
       } else {
-        emit = marker === CALL ? yield* call(markers.markers[hit]!) : ignore;
+        emit = marker === CALL ? yield* call(head, markers.markers[hit]!) : ignore;
       }
     } else emit = p.text;
   }
 
   /** Reads the call of a frame; gives where the rest of the frame goes to. */
-  function* call(opener: string): Step<(text: string) => void> {
-    const tool = p.special.plain(name).trim();
-    input.record(name + opener);
+  function* call(head: string, opener: string): Step<(text: string) => void> {
+    const tool = p.special.plain(head).trim();
+    input.record(head + opener);
     const c = yield* skipSpace(input);
     if (tool !== "" && !p.tools.has(tool)) {
       input.forget();

@@ -1,5 +1,5 @@
 import { type CallOutcome, type CallShape, callList } from "../calls.ts";
-import { type Step, skipSpace, until } from "../input.ts";
+import { look, type Step, skipSpace, until } from "../input.ts";
 import { COMMA, jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
 import type { MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
@@ -42,8 +42,9 @@ export function jsonBlocks(family: JsonBlocks): (p: Parsing) => Step<void> {
     if (bare === "start") {
       input.record();
       const c = yield* skipSpace(input);
-      if (c === OPEN_OBJECT || c === OPEN_LIST) yield* calls(p, bareShape);
-      else p.giveBack();
+      const isMarker = (yield* look(input, outside)) >= 0;
+      if (!isMarker && (c === OPEN_OBJECT || c === OPEN_LIST)) yield* calls(p, bareShape);
+      else input.rewind(0);
     }
     for (;;) {
       const set: MarkerSet = closerIsDue ? behindBroken : outside;

@@ -47,9 +47,11 @@ export function keyed(family: KeyedFamily): (p: Parsing) => Step<void> {
     /** Reads a call behind its name; true: it broke. */
     function* pairs(name: string): Step<boolean> {
       for (let begun = false; ; begun = true) {
+        input.record();
         yield* skipSpace(input);
         const hit = yield* take(input, inCall);
         if (hit === 1) {
+          input.forget();
           out.arguments(begun ? "}" : "{}");
           out.end();
           return false;
@@ -63,9 +65,10 @@ export function keyed(family: KeyedFamily): (p: Parsing) => Step<void> {
               });
         if (end >= 0) yield* skipSpace(input);
         if (end < 0 || (yield* take(input, valueStart)) < 0) {
-          out.leave();
+          p.leave();
           return true;
         }
+        input.forget();
         const plain = p.special.plain(key).trim();
         out.arguments(`${begun ? ", " : "{"}${JSON.stringify(plain)}: `);
         const value = new ArgumentValue(p.tools.kinds(p.special.plain(name), plain), p.arguments);

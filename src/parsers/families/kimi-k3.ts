@@ -51,7 +51,10 @@ export function* kimiK3(p: Parsing): Step<void> {
       const { tool, index } = attributesOf(head);
       if (hit === 1 || word !== "call" || tool === undefined) return p.giveBack();
       p.start(tool, index === undefined ? undefined : `${tool}:${index}`);
-      if (!(yield* callArguments(tool))) return out.leave();
+      if (!(yield* callArguments(tool))) {
+        p.leave();
+        return;
+      }
       input.record();
     }
   }
@@ -59,16 +62,19 @@ export function* kimiK3(p: Parsing): Step<void> {
   /** Reads a call to its end; false: it broke. */
   function* callArguments(tool: string): Step<boolean> {
     for (let begun = false; ; begun = true) {
+      input.record();
       yield* skipSpace(input);
       const hit = yield* take(input, tags);
       const head = hit < 0 ? undefined : yield* tagHead();
       if (head === undefined) return false;
       if (hit === 1) {
         if (wordOf(head) !== "call") return false;
+        input.forget();
         out.arguments(begun ? "}" : "{}");
         out.end();
         return true;
       }
+      input.forget();
       const { key = "", type } = attributesOf(head);
       out.arguments(`${begun ? ", " : "{"}${JSON.stringify(key)}: `);
       const kinds = type === undefined ? p.tools.kinds(tool, key) : type === "string" ? Kind.string : 0;

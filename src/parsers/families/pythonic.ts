@@ -122,6 +122,7 @@ class CallReader {
     const { p } = this;
     const { input, out } = p;
     for (let begun = false; ; begun = true) {
+      if (begun) input.record();
       let c = yield* skipSpace(input);
       if (begun && c === COMMA) {
         input.at++;
@@ -130,6 +131,7 @@ class CallReader {
       if (c === CLOSE_CALL) {
         input.at++;
         if (!begun) p.start(name);
+        input.forget();
         out.arguments(begun ? "}" : "{}");
         out.end();
         return "done";
@@ -140,6 +142,7 @@ class CallReader {
       if (equals !== EQUALS) return begun ? this.broken() : "none";
       input.at++;
       if (!begun) p.start(name);
+      input.forget();
       out.arguments(`${begun ? ", " : "{"}${JSON.stringify(key)}: `);
       yield* skipSpace(input);
       if ((yield* pythonValue(input, p.arguments)) !== "done") return this.broken();
@@ -147,7 +150,7 @@ class CallReader {
   }
 
   private broken(): "broken" {
-    this.p.out.leave();
+    this.p.leave();
     return "broken";
   }
 }

@@ -21,6 +21,9 @@ const BACKTICK = 96;
 const MAX_HEAD = 256;
 const JSON_START = /[[{"\-\dtfn]/;
 
+/** A whole call; none, so that what was read is text; or one that broke. */
+type CallEnd = "done" | "none" | "broken";
+
 /** The program of such a family. */
 export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
   return function* run(p) {
@@ -36,9 +39,12 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
     const fenceEnd = p.set("```");
     let isOpen = false;
     for (;;) {
-      const hit = yield* until(input, isOpen ? behindCall : outside, p.text);
+      const hit: number = yield* until(input, isOpen ? behindCall : outside, p.text);
       if (hit < 0) return;
-      if (hit >= openers.length) continue;
+      if (hit >= openers.length) {
+        isOpen = hit === behindCall.markers.length - 1;
+        continue;
+      }
       input.record(outside.markers[hit]!);
       if (hit < family.section.length) {
         yield* skipSpace(input);
@@ -52,8 +58,9 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
 
     /** Reads calls, the opener of the first being read; true: the section may still be open. */
     function* callsOfSection(): Step<boolean> {
-      for (;;) {
-        if (!(yield* call())) return true;
+      for (let any = false; ; any = true) {
+        const end = yield* call();
+        if (end !== "done") return any || end === "broken";
         input.record();
         yield* skipSpace(input);
         if ((yield* take(input, callStart)) >= 0) continue;
@@ -64,12 +71,11 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
       }
     }
 
-    /** Reads one call behind its opener; false: it was none, or it broke. */
-    function* call(): Step<boolean> {
+    /** Reads one call behind its opener. */
+    function* call(): Step<CallEnd> {
       const head = yield* readWhile(input, (c) => c !== OPEN_TAG && c !== CODE_START && c !== NEWLINE, MAX_HEAD);
       if (head === undefined || (yield* take(input, separator)) < 0) {
-        p.giveBack();
-        return false;
+        return none();
       }
       let c = yield* skipSpace(input);
       if (family.kind === "kimi") {
@@ -81,7 +87,7 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
       let name = head.trim();
       if (name === "function" && c !== OPEN_OBJECT) {
         const line = yield* readWhile(input, (d) => d !== NEWLINE && d !== BACKTICK && d !== OPEN_TAG, MAX_HEAD);
-        if (line === undefined || line.trim() === "") return no();
+        if (line === undefined || line.trim() === "") return none();
         name = line.trim();
         c = yield* skipSpace(input);
       }
@@ -90,26 +96,26 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
       return yield* callArguments(name, undefined, c);
     }
 
-    function no(): false {
+    function none(): "none" {
       p.giveBack();
-      return false;
+      return "none";
     }
 
     /** Arguments and the closer of the call. */
-    function* callArguments(name: string, id: string | undefined, first: number): Step<boolean> {
+    function* callArguments(name: string, id: string | undefined, first: number): Step<CallEnd> {
       if (!JSON_START.test(String.fromCharCode(first))) {
-        if ((yield* take(input, callEnd)) < 0) return no();
+        if ((yield* take(input, callEnd)) < 0) return none();
         p.start(name, id);
         out.arguments("{}");
         out.end();
-        return true;
+        return "done";
       }
       p.start(name, id);
       const isWrapped = family.kind === "deepseek" && first !== OPEN_OBJECT;
       if (isWrapped) out.arguments('{"value": ');
       if ((yield* jsonValue(input, p.arguments)) !== "done") {
         out.leave();
-        return false;
+        return "broken";
       }
       if (isWrapped) out.arguments("}");
       out.end();
@@ -120,7 +126,7 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
         yield* skipSpace(input);
       }
       yield* endOfCall();
-      return true;
+      return "done";
     }
 
     /** The closer of a call, if it is there. */
@@ -130,17 +136,17 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
     }
 
     /** The head is a random id: the name stands inside the arguments. */
-    function* namedInside(id: string): Step<boolean> {
+    function* namedInside(id: string): Step<CallEnd> {
       const raw = (yield* peek(input)) === OPEN_OBJECT ? yield* heldJson(input) : undefined;
       const found = raw === undefined ? undefined : takeName(raw);
-      if (found === undefined) return no();
+      if (found === undefined) return none();
       p.start(found.name, id);
       out.arguments(found.rest);
       out.end();
       input.record();
       yield* skipSpace(input);
       yield* endOfCall();
-      return true;
+      return "done";
     }
   };
 }

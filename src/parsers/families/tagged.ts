@@ -1,6 +1,6 @@
 import { type Input, peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
 import { jsonValue, OPEN_OBJECT } from "../json.ts";
-import type { MarkerSet } from "../markers.ts";
+import { CODE_START, type MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
 import { Kind } from "../schema.ts";
 import { ArgumentValue } from "../values.ts";
@@ -31,6 +31,7 @@ export interface TaggedFamily {
   readonly jsonBody?: boolean;
 }
 
+const OPEN_TAG = 60;
 const CLOSE_TAG = 62;
 const NEWLINE = 10;
 const MAX_TAG = 512;
@@ -127,9 +128,11 @@ class Block {
     // What is missing to a whole JSON object.
     let missing = "{}";
     for (;;) {
+      input.record();
       const c = yield* skipSpace(input);
       if (c === OPEN_OBJECT && f.jsonBody === true && missing === "{}") {
         missing = "";
+        input.forget();
         const outcome = yield* jsonValue(input, p.arguments);
         if (outcome === "done") continue;
         out.leave();
@@ -139,11 +142,13 @@ class Block {
       if (hit === 0 && missing !== "") {
         const tag = yield* tagText(input);
         if (tag === undefined) return this.leave();
+        input.forget();
         const end = yield* this.value(name, this.names(tag), missing === "}");
         if (end !== "done") return end;
         missing = "}";
       } else if (hit > 0) {
         // The block's own closer ends the call as well.
+        input.forget();
         out.arguments(missing);
         out.end();
         return "done";
@@ -152,9 +157,7 @@ class Block {
   }
 
   private leave(): CallEnd {
-    this.p.out.leave();
-    const { input } = this.p;
-    return input.ended && input.at >= input.text.length ? "cut" : "broken";
+    return this.p.leave() ? "cut" : "broken";
   }
 
   /** Reads one parameter's value and its closer. */
@@ -172,7 +175,11 @@ class Block {
 
 /** The rest of a tag up to `>`, which is read too; undefined when it is none. */
 function* tagText(input: Input): Step<string | undefined> {
-  const text = yield* readWhile(input, (c) => c !== CLOSE_TAG && c !== NEWLINE, MAX_TAG);
+  const text = yield* readWhile(
+    input,
+    (c) => c !== CLOSE_TAG && c !== NEWLINE && c !== OPEN_TAG && c !== CODE_START,
+    MAX_TAG,
+  );
   if (text === undefined || (yield* peek(input)) !== CLOSE_TAG) return undefined;
   input.at++;
   return text;

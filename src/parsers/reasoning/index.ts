@@ -17,7 +17,7 @@ const KIMI_SECTIONS = {
   ],
 } as const;
 /** Calls of Qwen and those alike: an object or a function tag follows, so that a mention in a thought does not end it. */
-const TOOL_CALL = { endedBy: [{ marker: "<tool_call>", next: "{<" }] } as const;
+const TOOL_CALL = { endedBy: [{ marker: "<tool_call>", next: ["{", "<function="] }] } as const;
 
 /** A tag of Kimi K3, whose words may have space around them. */
 const k3Tags = (opener: string, ...names: string[]): string[] =>

@@ -1,4 +1,4 @@
-import { type Step, skipSpace, take, until } from "../input.ts";
+import { look, type Step, skipSpace, take, until } from "../input.ts";
 import { OPEN_LIST, OPEN_OBJECT } from "../json.ts";
 import type { Parsing } from "../parsing.ts";
 
@@ -7,10 +7,10 @@ export interface ThinkingFamily {
   readonly open: readonly string[];
   readonly close: readonly string[];
   /**
-   * Openers that end reasoning without its closer and belong to what follows. `next`: only before one of these characters;
+   * Openers that end reasoning without its closer and belong to what follows. `next`: only before one of these;
    * `drop`: belongs to no one.
    */
-  readonly endedBy?: readonly { readonly marker: string; readonly next?: string; readonly drop?: boolean }[];
+  readonly endedBy?: readonly { readonly marker: string; readonly next?: readonly string[]; readonly drop?: boolean }[];
   /** Markers of the template around visible text. */
   readonly drop?: readonly string[];
   /** Closers of visible text: met in reasoning that was only assumed, they show that it was visible text. */
@@ -31,6 +31,7 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
     const inText = p.set(...open, ...drop, ...textClosers);
     const inTextLater = onlyAtStart ? p.set(...drop) : inText;
     const closers = p.set(...close);
+    const nexts = endedBy.map(({ next }) => (next === undefined ? undefined : p.set(...next)));
     const inReasoning = p.set(...close, ...textClosers, ...endedBy.map(({ marker }) => marker));
     const reasoning = new AssumedReasoning(p, textClosers.length > 0);
     let isInside = yield* begins(p, p.options.startsInReasoning ? openers : closers);
@@ -61,14 +62,14 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
       if (hit < close.length) reasoning.settle();
       else if (ender < 0) reasoning.wasText();
       else {
-        const { next, drop: isDropped } = endedBy[ender]!;
+        const next = nexts[ender];
         input.record(inReasoning.markers[hit]!);
-        const c = next === undefined ? -1 : yield* skipSpace(input);
-        const isReal = c < 0 || next!.includes(String.fromCharCode(c));
+        let isReal = next === undefined;
+        if (next !== undefined) isReal = (yield* skipSpace(input)) < 0 || (yield* look(input, next)) >= 0;
         const text = input.recorded();
         if (isReal) {
           reasoning.settle();
-          if (isDropped !== true) p.text(text);
+          if (endedBy[ender]!.drop !== true) p.text(text);
         } else {
           isInside = true;
           reasoning.push(text);

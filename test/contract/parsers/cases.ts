@@ -16,6 +16,12 @@ const VALUES = (trap: string): readonly Call[] => [
   ["nope", { a: 1 }],
 ];
 
+/** With the names by which their other writers call them. */
+const MOST_USED: ReadonlySet<string> = new Set([
+  ...["qwen", "hermes", "qwen_xml", "qwen3_coder", "llama", "llama3_json", "deepseek", "deepseek31"],
+  ...["kimik2", "kimi_k2", "harmony", "gpt_oss"],
+]);
+
 const BEFORE = "Sure, 1 < 2 [a] {b}.\n";
 const AFTER = "\nDone: it's <ok>.";
 
@@ -42,11 +48,12 @@ export function casesOf(writer: Writer): Sample[] {
   values.forEach((call, k) => {
     const next = values[(k + 3) % values.length]!;
     add(`${k} alone`, "", [call], "");
+    add(`${k} amid text`, BEFORE, [call], AFTER);
+    add(`${k} twice, and another`, writer.onlyAtStart === true ? "" : BEFORE, [call, call, next], "");
+    if (!MOST_USED.has(writer.parser)) return;
     add(`${k} behind text`, BEFORE, [call], "");
     add(`${k} before text`, "", [call], AFTER);
-    add(`${k} amid text`, BEFORE, [call], AFTER);
     add(`${k} and another`, "", [call, next], "");
-    add(`${k} twice behind text`, BEFORE, [call, call, next], "");
   });
   return samples;
 }
