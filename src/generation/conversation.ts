@@ -1,23 +1,84 @@
 /** The one internal form of a conversation that every client API is turned into. */
-export type Role = "system" | "user" | "assistant" | "tool";
+export type Role = "system" | "developer" | "user" | "assistant" | "tool";
+
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+}
+export type ContentPart = TextPart;
+/** Text, or parts as the client sent them; nothing at all is the empty string. */
+export type Content = string | readonly ContentPart[];
+
+/** A call of an earlier assistant turn. */
+export interface ToolCall {
+  /** As the client sent it; the empty string where the API has none. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the client sent it. */
+  readonly arguments: string;
+}
 
 export interface Message {
   readonly role: Role;
-  /** The text of all parts, in order. */
-  readonly content: string;
+  readonly content: Content;
   /** `name` of the speaker or tool, where the API gave one. */
   readonly name?: string;
   /** Thoughts of an earlier assistant turn. */
   readonly reasoning?: string;
+  /** Calls of an assistant turn; absent where there are none. */
+  readonly toolCalls?: readonly ToolCall[];
+  /** The call that a tool message answers. */
   readonly toolCallId?: string;
+}
+
+export interface ToolDefinition {
+  /** `custom`: takes free text, which the model writes as the argument `input` of a function. */
+  readonly type: "function" | "custom";
+  readonly name: string;
+  readonly description?: string;
+  /** JSON schema of the arguments, as `JSON.parse` gives it; absent: nothing is known of them. */
+  readonly parameters?: unknown;
+  /** The client relies on arguments that satisfy the schema. */
+  readonly strict: boolean;
+  /** What templates get, as plain data or as `parseLossless` gives it: `{type: "function", function: {…}}`. Absent: made from the above. */
+  readonly declaration?: unknown;
+}
+
+/** `allowed`: only these tools count. `named`: this one must be called; the mode is `required` then. */
+export interface ToolChoice {
+  readonly mode: "none" | "auto" | "required";
+  readonly allowed?: readonly string[];
+  readonly named?: string;
 }
 
 export interface Conversation {
   readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  readonly toolChoice: ToolChoice;
+  /** False: at most one call. */
+  readonly parallelToolCalls: boolean;
   /** The prompt ends with the header of a new assistant turn. */
   readonly addGenerationPrompt: boolean;
-  /** The prompt ends inside the last message, which the model goes on with. */
-  readonly continueFinalMessage: boolean;
-  /** Further variables of the chat template. */
-  readonly templateVariables: Readonly<Record<string, unknown>>;
+  /** The prompt ends inside the last message, which the model goes on with: its content (true), or the field of this name. */
+  readonly continueFinalMessage: boolean | string;
+  /** How much the model is to think: a level of OpenAI's scale, or a number up to 1. `none`, `minimal` and 0 switch thinking off. */
+  readonly reasoningEffort?: string | number;
+  readonly documents?: readonly unknown[];
+  /** Takes the template of this name, where the model has several. */
+  readonly template?: string;
+  /** Further variables of the chat template, which come before those the gateway makes of other fields. */
+  readonly templateVariables: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 }
+
+/** The tools that templates and models are given: all, or those that the choice allows. */
+export function offeredTools({
+  tools,
+  toolChoice,
+}: Pick<Conversation, "tools" | "toolChoice">): readonly ToolDefinition[] {
+  const { allowed } = toolChoice;
+  return allowed === undefined ? tools : tools.filter(({ name }) => allowed.includes(name));
+}
+
+/** Text of a message's content: parts on lines of their own, as vLLM gives them to templates that take text only. */
+export const contentText = (content: Content): string =>
+  typeof content === "string" ? content : content.map(({ text }) => text).join("\n");

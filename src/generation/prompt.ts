@@ -1,27 +1,18 @@
 import { setImmediate } from "node:timers/promises";
 import { ContextLengthError, InvalidRequestError } from "../errors.ts";
-import type { ChatTemplate, TemplateMessage } from "../template/chat-template.ts";
+import type { ChatTemplate } from "../template/chat-template.ts";
+import { prepareMessages } from "../template/prepare-messages.ts";
 import { type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
-import type { Conversation, Message } from "./conversation.ts";
+import { type Conversation, offeredTools } from "./conversation.ts";
+import { templateMessages } from "./template-messages.ts";
+import { type TemplateTraits, templateTraits } from "./template-traits.ts";
+import { toolDeclaration } from "./tools/declaration.ts";
 
 /** What goes to an engine: token ids, and the text they came from. */
 export interface Prompt {
   readonly text: string;
   readonly tokenIds: Uint32Array;
 }
-
-function templateMessage(message: Message): TemplateMessage {
-  return {
-    role: message.role,
-    content: message.content,
-    ...(message.name !== undefined && { name: message.name }),
-    ...(message.reasoning !== undefined && { reasoning_content: message.reasoning }),
-    ...(message.toolCallId !== undefined && { tool_call_id: message.toolCallId }),
-  };
-}
-
-/** Put after a final message that the model is to go on with; no text of a client ends with it. */
-const MARK = "\u{e000}\u{e001}go on\u{e001}\u{e000}";
 
 /** What encodes a prompt. */
 export interface PromptEncoder {
@@ -59,27 +50,56 @@ export async function encodePrompt(
   }
 }
 
-/** The text of a conversation's prompt. */
-export function renderPrompt(conversation: Conversation, template: ChatTemplate): string {
-  const messages = conversation.messages.map(templateMessage);
-  const final = messages.at(-1);
-  if (conversation.continueFinalMessage && final !== undefined)
-    messages[messages.length - 1] = { ...final, content: final.content + MARK };
-  const text = template.render({
-    messages,
-    addGenerationPrompt: conversation.addGenerationPrompt,
-    variables: conversation.templateVariables,
+/**
+ * The text of a conversation's prompt, in the form that the template wants: see `TemplateTraits`. `now`: the clock of templates.
+ * Throws InvalidRequestError; of the class ChatTemplateRefusal with the template's own words.
+ */
+export function renderPrompt(
+  conversation: Conversation,
+  template: ChatTemplate,
+  { now }: { readonly now?: Date } = {},
+): string {
+  const { addGenerationPrompt, continueFinalMessage, documents, template: name } = conversation;
+  const tools = offeredTools(conversation);
+  const traits = traitsFor(conversation, template);
+  const messages = templateMessages(conversation.messages, traits);
+  return template.render({
+    messages: prepareMessages(messages, { keepNullContent: template.needsNullContent }),
+    addGenerationPrompt,
+    continueFinalMessage,
+    variables: templateVariables(conversation, traits),
+    ...(tools.length > 0 && { tools: tools.map(toolDeclaration) }),
+    ...(documents !== undefined && { documents }),
+    ...(name !== undefined && { template: name }),
+    ...(now !== undefined && { now }),
   });
-  return conversation.continueFinalMessage ? cutAtMark(text) : text;
 }
 
-/** `continue_final_message` of transformers: everything that the template puts after the last message's text is cut. */
-function cutAtMark(text: string): string {
-  const at = text.lastIndexOf(MARK);
-  if (at < 0) {
-    throw new InvalidRequestError("The chat template changes the final message, so it cannot be continued", {
-      param: "continue_final_message",
-    });
+/** How the template that a conversation is rendered with wants its messages. */
+export function traitsFor(conversation: Conversation, template: ChatTemplate): TemplateTraits {
+  return templateTraits(template, conversation.template, offeredTools(conversation).length > 0);
+}
+
+/** The conversation with thinking switched off, whatever it asked for; undefined where its template has no switch. */
+export function withoutThinking(conversation: Conversation, template: ChatTemplate): Conversation | undefined {
+  const { thinkingKey } = traitsFor(conversation, template);
+  if (thinkingKey === undefined) return undefined;
+  const templateVariables = new Map(entriesOf(conversation.templateVariables)).set(thinkingKey, false);
+  return { ...conversation, templateVariables };
+}
+
+const entriesOf = (variables: Conversation["templateVariables"]): Iterable<[string, unknown]> =>
+  variables instanceof Map ? variables : Object.entries(variables);
+
+/** Only the lowest efforts touch the switch of thinking, so that for the others the template's own default stays. */
+function templateVariables({ reasoningEffort, templateVariables: own }: Conversation, traits: TemplateTraits) {
+  const variables = new Map<string, unknown>();
+  if (reasoningEffort !== undefined) {
+    variables.set("reasoning_effort", reasoningEffort);
+    const isOff = reasoningEffort === "none" || reasoningEffort === "minimal" || reasoningEffort === 0;
+    const { thinkingKey } = traits;
+    if (isOff && thinkingKey !== undefined) variables.set(thinkingKey, false);
   }
-  return text.slice(0, at);
+  for (const [name, value] of entriesOf(own)) variables.set(name, value);
+  return variables;
 }

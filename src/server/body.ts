@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { BadJsonError, ClientClosedError, PayloadTooLargeError, UnsupportedMediaTypeError } from "../errors.ts";
+import { rememberText } from "./raw-body.ts";
 
 /** Deeper JSON than this is refused: nothing that a client API means nests so far, and recursive code must not meet it. */
 const MAX_DEPTH = 256;
@@ -7,7 +8,10 @@ const MAX_DEPTH = 256;
 const LARGE = 1 << 20;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The body of a request as a JSON object: at most `limit` bytes, valid UTF-8, not nested beyond reason. */
+/**
+ * The body of a request as a JSON object: at most `limit` bytes, valid UTF-8, not nested beyond reason. `rawBody` tells the text of one
+ * that prompts print parts of.
+ */
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
@@ -36,6 +40,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new BadJsonError("The body must be a JSON object");
   if (deeperThan(value, MAX_DEPTH)) throw new BadJsonError(`The body nests deeper than ${MAX_DEPTH} levels`);
+  rememberText(value, text);
   return value;
 }
 

@@ -1,33 +1,52 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
-import type { Conversation, Message, Role } from "../../generation/conversation.ts";
-import type { ChatMessage, ChatRequest, ContentPart, ConversationRequest } from "./schema.ts";
+import type { Content, ContentPart, Conversation, Message, Role, ToolCall } from "../../generation/conversation.ts";
+import { customArguments } from "../../generation/tools/declaration.ts";
+import type { ChatMessage, ChatToolCall, ConversationRequest, ContentPart as SentPart } from "./schema.ts";
+import { chatTools, losslessMember } from "./tool-choice.ts";
 
 const ROLES: Readonly<Record<string, Role>> = {
   system: "system",
-  developer: "system",
+  developer: "developer",
   user: "user",
   assistant: "assistant",
   tool: "tool",
   function: "tool",
 };
 
-function contentText(message: ChatMessage, at: string): string {
-  const { content } = message;
-  if (content === undefined || content === null) return "";
-  if (typeof content === "string") return content;
-  // Templates that take text only get the parts on lines of their own, as from vLLM.
-  return content.map((part, i) => partText(part, message.role, `${at}.content[${i}]`)).join("\n");
+const missing = (param: string) => new InvalidRequestError(`Missing required parameter: '${param}'`, { param });
+
+function content({ content: sent, role, refusal }: ChatMessage, at: string): Content {
+  if (sent === undefined || sent === null) return role === "assistant" ? (refusal ?? "") : "";
+  if (typeof sent === "string") return sent;
+  const parts = sent.map((part, i) => contentPart(part, role, `${at}.content[${i}]`));
+  return parts.length === 0 ? "" : parts;
 }
 
-function partText(part: ContentPart, role: string, at: string): string {
+function contentPart(part: SentPart, role: string, at: string): ContentPart {
   if (part.type === "text") {
-    if (part.text === undefined) throw new InvalidRequestError(`${at}.text is missing`, { param: `${at}.text` });
-    return part.text;
+    if (part.text === undefined) throw missing(`${at}.text`);
+    return { type: "text", text: part.text };
   }
-  if (part.type === "refusal" && role === "assistant") return part.refusal ?? "";
+  if (part.type === "refusal" && role === "assistant") return { type: "text", text: part.refusal ?? "" };
   throw new UnsupportedError(`${at}.type: content of type '${part.type.slice(0, 40)}' is not supported`, {
     param: `${at}.type`,
   });
+}
+
+function toolCall(call: ChatToolCall, at: string): ToolCall {
+  const id = call.id ?? "";
+  if (call.custom) return { id, name: call.custom.name, arguments: customArguments(call.custom.input ?? "") };
+  if (!call.function) throw missing(`${at}.function`);
+  return { id, name: call.function.name, arguments: argumentsText(call.function.arguments) };
+}
+
+const argumentsText = (sent: string | Record<string, unknown> | null | undefined): string =>
+  typeof sent === "string" ? sent : sent ? JSON.stringify(sent) : "";
+
+/** Calls of an assistant message, in the form of today or that of `function_call`. */
+function toolCalls({ tool_calls: calls, function_call: old }: ChatMessage, at: string): ToolCall[] {
+  if (calls && calls.length > 0) return calls.map((call, i) => toolCall(call, `${at}.tool_calls[${i}]`));
+  return old ? [{ id: "", name: old.name, arguments: argumentsText(old.arguments) }] : [];
 }
 
 function toMessage(message: ChatMessage, i: number): Message {
@@ -39,31 +58,24 @@ function toMessage(message: ChatMessage, i: number): Message {
       { param: `${at}.role` },
     );
   }
-  if ((message.tool_calls?.length ?? 0) > 0 || message.function_call) {
-    throw new UnsupportedError(`${at}.tool_calls: tool calls are not supported`, { param: `${at}.tool_calls` });
+  const calls = toolCalls(message, at);
+  if (calls.length > 0 && role !== "assistant") {
+    throw new InvalidRequestError(`${at}.tool_calls: only messages of the role assistant have tool calls`, {
+      param: `${at}.tool_calls`,
+    });
   }
-  const content = contentText(message, at);
   if (role === "user" && (message.content === undefined || message.content === null)) {
     throw new InvalidRequestError(`${at}.content is missing`, { param: `${at}.content` });
   }
   const reasoning = message.reasoning_content ?? message.reasoning;
   return {
     role,
-    content,
+    content: content(message, at),
     ...(message.name && { name: message.name }),
     ...(reasoning && { reasoning }),
-    ...(message.tool_call_id && { toolCallId: message.tool_call_id }),
+    ...(calls.length > 0 && { toolCalls: calls }),
+    ...(role === "tool" && message.tool_call_id && { toolCallId: message.tool_call_id }),
   };
-}
-
-/**
- * What chat templates know of `reasoning_effort`: its value, and the switches that turn thinking off. Only those two lowest levels
- * touch the switches, so that for the others the template's own default stays.
- */
-function reasoningVariables(effort: ChatRequest["reasoning_effort"]): Record<string, unknown> {
-  if (effort === undefined || effort === null) return {};
-  const off = effort === "none" || effort === "minimal" || effort === 0;
-  return { reasoning_effort: effort, ...(off && { enable_thinking: false, thinking: false }) };
 }
 
 /** Has the client given a field a meaning? */
@@ -72,18 +84,18 @@ export const asked = (value: unknown): boolean =>
 
 /** Refuses what would change the prompt but is not supported. */
 export function refuseUnsupportedPrompt(body: Omit<ConversationRequest, "messages">): void {
-  if (asked(body.tools) && body.tool_choice !== "none")
-    throw new UnsupportedError("tools are not supported", { param: "tools" });
-  if (asked(body.functions)) throw new UnsupportedError("functions are not supported", { param: "functions" });
   if (asked(body.chat_template))
     throw new UnsupportedError("chat_template may not be set by a request", { param: "chat_template" });
 }
 
-/** The conversation of a request with messages. */
-export function chatConversation(body: ConversationRequest): Conversation {
+/**
+ * The conversation of a request with messages. `raw`: the request's text, so that prompts print numbers and the order of keys as sent.
+ * Throws InvalidRequestError.
+ */
+export function chatConversation(body: ConversationRequest, raw?: string): Conversation {
   const messages = body.messages.map(toMessage);
-  const continueFinalMessage = body.continue_final_message === true;
-  if (continueFinalMessage) {
+  const continueFinalMessage = body.continue_final_message ?? false;
+  if (continueFinalMessage !== false) {
     if (body.add_generation_prompt === true) {
       throw new InvalidRequestError("continue_final_message and add_generation_prompt exclude each other", {
         param: "continue_final_message",
@@ -95,14 +107,18 @@ export function chatConversation(body: ConversationRequest): Conversation {
       });
     }
   }
+  const { reasoning_effort: effort, documents, chat_template_kwargs: variables } = body;
   return {
     messages,
+    ...chatTools(body, raw),
     continueFinalMessage,
-    addGenerationPrompt: !continueFinalMessage && body.add_generation_prompt !== false,
-    templateVariables: {
-      ...(body.documents && { documents: body.documents }),
-      ...reasoningVariables(body.reasoning_effort),
-      ...body.chat_template_kwargs,
-    },
+    addGenerationPrompt: continueFinalMessage === false && body.add_generation_prompt !== false,
+    ...(effort !== undefined && effort !== null && { reasoningEffort: effort }),
+    ...(documents && { documents: lossless(raw, "documents", documents) }),
+    templateVariables: variables ? lossless(raw, "chat_template_kwargs", variables) : {},
   };
 }
+
+/** A field as sent, where the request's text is known. */
+const lossless = <T>(raw: string | undefined, name: string, value: T): T =>
+  raw === undefined ? value : ((losslessMember(raw, name) ?? value) as T);

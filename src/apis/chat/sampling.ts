@@ -48,13 +48,6 @@ function refuseUnsupported(body: ChatRequest): void {
     }
   }
   refuseUnsupportedPrompt(body);
-  const toolChoice = body.tool_choice;
-  if (asked(toolChoice) && toolChoice !== "none" && toolChoice !== "auto") {
-    throw new InvalidRequestError("tool_choice needs tools", { param: "tool_choice" });
-  }
-  if (asked(body.function_call) && body.function_call !== "none" && body.function_call !== "auto") {
-    throw new InvalidRequestError("function_call needs functions", { param: "function_call" });
-  }
   if (body.modalities?.some((m) => m !== "text"))
     throw new UnsupportedError("Only text can be generated", { param: "modalities" });
   if (asked(body.audio)) throw new UnsupportedError("audio is not supported", { param: "audio" });

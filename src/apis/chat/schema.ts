@@ -9,6 +9,15 @@ const int = (options: { minimum?: number; maximum?: number } = {}) => t.Integer(
 
 const contentPart = t.Object({ type: t.String(), text: t.Optional(t.String()), refusal: t.Optional(t.String()) });
 
+/** Arguments come as JSON text; some clients send the object itself. */
+const calledFunction = t.Object({ name: t.String({ minLength: 1 }), arguments: maybe(t.Union([t.String(), object])) });
+const toolCall = t.Object({
+  id: maybe(t.String()),
+  type: maybe(t.String()),
+  function: maybe(calledFunction),
+  custom: maybe(t.Object({ name: t.String({ minLength: 1 }), input: maybe(t.String()) })),
+});
+
 const message = t.Object({
   role: t.String({ description: "developer, system, user, assistant, tool or function" }),
   content: maybe(t.Union([t.String(), t.Array(contentPart)])),
@@ -17,20 +26,42 @@ const message = t.Object({
   reasoning_content: maybe(t.String()),
   reasoning: maybe(t.String()),
   tool_call_id: maybe(t.String()),
-  tool_calls: maybe(t.Array(anything)),
-  function_call: maybe(anything),
+  tool_calls: maybe(t.Array(toolCall)),
+  function_call: maybe(calledFunction),
 });
+
+/** OpenAI takes 64 characters without dots; tools of MCP servers have both. */
+const toolName = t.String({ pattern: "^[a-zA-Z0-9_.-]{1,128}$" });
+const functionTool = t.Object({
+  name: toolName,
+  description: maybe(t.String()),
+  parameters: maybe(object),
+  strict: maybe(t.Boolean()),
+});
+const tool = t.Object({
+  type: t.String({ description: "function or custom" }),
+  function: maybe(functionTool),
+  custom: maybe(t.Object({ name: toolName, description: maybe(t.String()), format: maybe(object) })),
+});
+/** Far more than models cope with; OpenAI takes 128. */
+const MAX_TOOLS = 1024;
 
 /** What of a request its prompt comes from, besides the messages. */
 export const promptFields = {
-  tools: maybe(t.Array(anything)),
-  tool_choice: maybe(anything),
-  functions: maybe(t.Array(anything)),
+  tools: maybe(t.Array(tool, { maxItems: MAX_TOOLS })),
+  tool_choice: maybe(
+    t.Union([t.String(), object], {
+      description: "none, auto, required, or an object of the type function, custom or allowed_tools",
+    }),
+  ),
+  parallel_tool_calls: maybe(t.Boolean()),
+  functions: maybe(t.Array(functionTool, { maxItems: MAX_TOOLS })),
+  function_call: maybe(t.Union([t.String(), t.Object({ name: t.String() })])),
   reasoning_effort: maybe(t.Union([t.String(), t.Number()])),
   chat_template: maybe(t.String()),
   chat_template_kwargs: maybe(object),
   add_generation_prompt: maybe(t.Boolean()),
-  continue_final_message: maybe(t.Boolean()),
+  continue_final_message: maybe(t.Union([t.Boolean(), t.String({ minLength: 1 })])),
   documents: maybe(t.Array(anything)),
 } as const;
 export const messageList = t.Array(message, { minItems: 1 });
@@ -67,8 +98,6 @@ export const chatRequest = t.Object(
     top_logprobs: maybe(int({ minimum: 0, maximum: 20 })),
     response_format: maybe(t.Object({ type: t.String() }, { additionalProperties: true })),
 
-    parallel_tool_calls: maybe(t.Boolean()),
-    function_call: maybe(anything),
     modalities: maybe(t.Array(t.String())),
     audio: maybe(anything),
 
@@ -84,6 +113,8 @@ export const chatRequest = t.Object(
     include_stop_str_in_output: maybe(t.Boolean()),
     no_stop_trim: maybe(t.Boolean()),
     return_token_ids: maybe(t.Boolean()),
+    separate_reasoning: maybe(t.Boolean({ description: "false: reasoning stays in the content, with its markers" })),
+    include_reasoning: maybe(t.Boolean({ description: "false: reasoning is left out" })),
     return_tokens_as_token_ids: maybe(t.Boolean()),
 
     regex: maybe(t.String({ minLength: 1 })),
@@ -111,6 +142,8 @@ export type ChatRequest = Static<typeof chatRequest>;
 export type ConversationRequest = Pick<ChatRequest, "messages" | keyof typeof promptFields>;
 export type ContentPart = Static<typeof contentPart>;
 export type ChatMessage = Static<typeof message>;
+export type ChatToolCall = Static<typeof toolCall>;
+export type ChatTool = Static<typeof tool>;
 
 const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);
 

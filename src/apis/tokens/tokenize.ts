@@ -3,6 +3,7 @@ import { InvalidRequestError } from "../../errors.ts";
 import type { NamedTokenizer } from "../../fleet/view.ts";
 import { renderPrompt } from "../../generation/prompt.ts";
 import type { ServerContext } from "../../server/context.ts";
+import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { type EncodeOptions, type Tokenizer, TokenizerError } from "../../tokenizer/tokenizer.ts";
 import { chatConversation, refuseUnsupportedPrompt } from "../chat/messages.ts";
@@ -74,7 +75,7 @@ function requestTexts(body: TokenizeRequest, named: NamedTokenizer): string | re
     refuseUnsupportedPrompt(body);
     if (named.template === undefined)
       throw new InvalidRequestError(`The tokenizer '${named.name}' has no chat template`, { param: "model" });
-    return renderPrompt(chatConversation({ ...body, messages }), named.template());
+    return renderPrompt(chatConversation({ ...body, messages }, rawBody(body)), named.template());
   }
   if (prompt === undefined) throw new InvalidRequestError("Missing required parameter: 'prompt'", { param: "prompt" });
   if (typeof prompt !== "string" && !Array.isArray(prompt))

@@ -14,6 +14,7 @@ const PARTS: Readonly<Record<string, string>> = {
   "server/request-scope.ts": "request",
   "server/ticker.ts": "request",
   "server/log-failure.ts": "request",
+  "server/raw-body.ts": "request",
 };
 
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -32,9 +33,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engines: ["errors.ts", "http2"],
   generation: ["errors.ts", "tokenizer", "template", "parsers", "media", "routing", "engines"],
   hub: ["errors.ts", "tokenizer", "telemetry"],
-  fleet: ["errors.ts", "config", "telemetry", "boards", "hub", "tokenizer", "template", "routing", "engines"],
+  fleet: [
+    "errors.ts",
+    "config",
+    "telemetry",
+    "boards",
+    "hub",
+    "tokenizer",
+    "template",
+    "routing",
+    "engines",
+    "parsers",
+  ],
   request: ["errors.ts", "config", "telemetry", "fleet"],
-  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request"],
+  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request", "parsers"],
   server: [
     "errors.ts",
     "config",
@@ -60,6 +72,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "fleet",
     "threads",
     "simulator",
+    "parsers",
   ],
   "main.ts": ["cli"],
 };
@@ -71,7 +84,6 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "swagger-ui-dist": ["server"],
   "@grpc/grpc-js": ["engines"],
   "node:http2": [],
-  "@huggingface/jinja": ["template"],
   "@huggingface/tokenizers": [],
 };
 

@@ -27,7 +27,7 @@ describe("messages", () => {
     ],
     [
       { role: "developer", content: "d" },
-      { role: "system", content: "d" },
+      { role: "developer", content: "d" },
     ],
     [
       { role: "user", content: "u", name: "ann" },
@@ -49,7 +49,13 @@ describe("messages", () => {
           { type: "text", text: "b" },
         ],
       },
-      { role: "user", content: "a\nb" },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+        ],
+      },
     ],
     [
       { role: "assistant", content: null },
@@ -64,7 +70,13 @@ describe("messages", () => {
           { type: "refusal", refusal: "no" },
         ],
       },
-      { role: "assistant", content: "a\nno" },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "no" },
+        ],
+      },
     ],
     [
       { role: "assistant", content: "a", reasoning_content: "r" },
@@ -86,6 +98,37 @@ describe("messages", () => {
       { role: "assistant", content: "a", tool_calls: [], function_call: null },
       { role: "assistant", content: "a" },
     ],
+    [
+      { role: "assistant", content: null, refusal: "no" },
+      { role: "assistant", content: "no" },
+    ],
+    [
+      {
+        role: "assistant",
+        tool_calls: [
+          { id: "call_1", type: "function", function: { name: "f", arguments: '{"a": 1.0}' } },
+          { id: "call_2", type: "custom", custom: { name: "g", input: 'say "hi"' } },
+          { function: { name: "h" } },
+        ],
+      },
+      {
+        role: "assistant",
+        content: "",
+        toolCalls: [
+          { id: "call_1", name: "f", arguments: '{"a": 1.0}' },
+          { id: "call_2", name: "g", arguments: '{"input":"say \\"hi\\""}' },
+          { id: "", name: "h", arguments: "" },
+        ],
+      },
+    ],
+    [
+      { role: "assistant", content: "x", function_call: { name: "f", arguments: "{}" } },
+      { role: "assistant", content: "x", toolCalls: [{ id: "", name: "f", arguments: "{}" }] },
+    ],
+    [
+      { role: "function", name: "f", content: "t" },
+      { role: "tool", name: "f", content: "t" },
+    ],
   ])("%j", (message, expected) => {
     expect(convert([message]).messages).toEqual([expected as never]);
   });
@@ -99,8 +142,10 @@ describe("messages", () => {
     [{ role: "user", content: [{ type: "text" }] }, "messages[0].content[0].text"],
     [{ role: "user", content: [{ type: "image_url", image_url: { url: "u" } }] }, "messages[0].content[0].type"],
     [{ role: "user", content: [{ type: "refusal", refusal: "r" }] }, "messages[0].content[0].type"],
-    [{ role: "assistant", content: "x", tool_calls: [{}] }, "messages[0].tool_calls"],
-    [{ role: "assistant", content: "x", function_call: { name: "f" } }, "messages[0].tool_calls"],
+    [{ role: "assistant", content: "x", tool_calls: [{}] }, "messages[0].tool_calls[0].function"],
+    [{ role: "assistant", tool_calls: [{ function: { name: 5 } }] }, "messages[0].tool_calls[0].function.name"],
+    [{ role: "assistant", tool_calls: [{ function: { name: "" } }] }, "messages[0].tool_calls[0].function.name"],
+    [{ role: "user", content: "x", tool_calls: [{ function: { name: "f" } }] }, "messages[0].tool_calls"],
   ])("%j is refused", (message, param) => {
     expect(refusal([message])).toEqual({ status: 400, param });
   });
@@ -146,19 +191,18 @@ describe("the prompt's end", () => {
   });
 });
 
-test("variables of the template: documents, effort and the request's own, which win", () => {
+test("documents, effort and variables of the template", () => {
   const user = [{ role: "user", content: "u" }];
-  expect(convert(user).templateVariables).toEqual({});
-  expect(convert(user, { documents: [{ a: 1 }], chat_template_kwargs: { x: 1 } }).templateVariables).toEqual({
+  const fields = (more: Record<string, unknown>) => {
+    const { documents, reasoningEffort, templateVariables } = convert(user, more);
+    return { documents, reasoningEffort, templateVariables };
+  };
+  expect(fields({})).toEqual({ documents: undefined, reasoningEffort: undefined, templateVariables: {} });
+  expect(fields({ documents: [{ a: 1 }], chat_template_kwargs: { x: 1 }, reasoning_effort: "high" })).toEqual({
     documents: [{ a: 1 }],
-    x: 1,
+    reasoningEffort: "high",
+    templateVariables: { x: 1 },
   });
-  const effort = (value: unknown, kwargs = {}) =>
-    convert(user, { reasoning_effort: value, chat_template_kwargs: kwargs }).templateVariables;
-  expect(effort("high")).toEqual({ reasoning_effort: "high" });
-  for (const off of ["none", "minimal", 0])
-    expect(effort(off)).toEqual({ reasoning_effort: off, enable_thinking: false, thinking: false });
-  expect(effort("none", { enable_thinking: true })).toMatchObject({ enable_thinking: true });
 });
 
 describe("with Qwen 3's template", () => {
@@ -190,7 +234,11 @@ describe("with Qwen 3's template", () => {
     const user = [{ role: "user", content: "Hi" }];
     expect(prompt(user, { reasoning_effort: "none" })).toEndWith("<think>\n\n</think>\n\n");
     expect(prompt(user, { reasoning_effort: "high" })).toEndWith("assistant\n");
+    expect(prompt(user, { reasoning_effort: "minimal" })).toEndWith("<think>\n\n</think>\n\n");
+    expect(prompt(user, { reasoning_effort: 0 })).toEndWith("<think>\n\n</think>\n\n");
     expect(prompt(user, { chat_template_kwargs: { enable_thinking: false } })).toEndWith("</think>\n\n");
+    const own = { reasoning_effort: "none", chat_template_kwargs: { enable_thinking: true } };
+    expect(prompt(user, own)).toEndWith("assistant\n");
   });
 
   test("a final message to go on with ends the prompt, whatever the template puts behind it", () => {

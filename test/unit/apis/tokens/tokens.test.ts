@@ -159,7 +159,7 @@ describe("tokenize", () => {
       "invalid_request",
       "messages",
     ],
-    ["tools", { messages: [{ role: "user", content: "a" }], tools: [{}] }, 400, "unsupported_parameter", "tools"],
+    ["tools", { messages: [{ role: "user", content: "a" }], tools: [{}] }, 400, "invalid_request", "tools[0].type"],
     ["a wrong message", { messages: [{ role: "nobody", content: "a" }] }, 400, "invalid_request", "messages[0].role"],
     ["no messages", { messages: [] }, 400, "invalid_request", "messages"],
     ["an unknown model", { model: "no/such", prompt: "a" }, 404, "model_not_found", "model"],

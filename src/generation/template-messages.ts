@@ -1,0 +1,127 @@
+/** Messages of a conversation in the form that a model's template wants. */
+import { createHash } from "node:crypto";
+import { InvalidRequestError } from "../errors.ts";
+import { parseLossless } from "../template/lossless-json.ts";
+import type { MessageData } from "../template/prepare-messages.ts";
+import { type Content, contentText, type Message, type ToolCall } from "./conversation.ts";
+import type { CallTraits, ContentRole, TemplateTraits } from "./template-traits.ts";
+
+/**
+ * The messages as the template is to see them, before `prepareMessages`. Throws InvalidRequestError for calls whose arguments are
+ * no JSON where the template needs an object.
+ */
+export function templateMessages(messages: readonly Message[], traits: TemplateTraits): MessageData[] {
+  const ids = new CallIds(traits.calls?.ids ?? "any");
+  return arranged(messages, traits).map(({ message, at }) => {
+    const { role, name, reasoning, toolCalls = [] } = message;
+    const calls = toolCalls.map((call, i) => ({
+      id: ids.next(call),
+      type: "function",
+      function: {
+        name: call.name,
+        arguments: callArguments(call, traits.calls, `messages[${at}].tool_calls[${i}].function.arguments`),
+      },
+    }));
+    const answered = role === "tool" ? ids.answered(message) : undefined;
+    const shownName = name ?? answered?.name;
+    const content = templateContent(message.content, role === "developer" ? "system" : role, traits);
+    return {
+      role,
+      content: content === "" && calls.length > 0 ? (traits.calls?.emptyContent ?? null) : content,
+      ...(shownName !== undefined && { name: shownName }),
+      ...(reasoning !== undefined && { reasoning_content: reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+      ...(answered !== undefined && { tool_call_id: answered.id }),
+    };
+  });
+}
+
+/** A message with its place in the request. */
+interface Placed {
+  readonly message: Message;
+  readonly at: number;
+}
+
+/** Developer messages become system messages where the template knows no developer; system messages go to the front where it must be so. */
+function arranged(messages: readonly Message[], traits: TemplateTraits): Placed[] {
+  const placed = messages.map((message, at): Placed => {
+    const isUnknown = message.role === "developer" && !traits.developer;
+    return { message: isUnknown ? { ...message, role: "system" } : message, at };
+  });
+  const isSystem = ({ message }: Placed) => message.role === "system";
+  const [first, ...others] = placed.filter(isSystem);
+  if (traits.systemAnywhere || first === undefined || (others.length === 0 && placed[0] === first)) return placed;
+  const content = [first, ...others].map(({ message }) => contentText(message.content)).join("\n\n");
+  return [{ ...first, message: { ...first.message, content } }, ...placed.filter((each) => !isSystem(each))];
+}
+
+function templateContent(content: Content, role: ContentRole, traits: TemplateTraits): Content {
+  const takes = traits.content[role];
+  if (typeof content !== "string") return takes.parts && content.length > 0 ? content : contentText(content);
+  return takes.text || content === "" ? content : [{ type: "text", text: content }];
+}
+
+function callArguments({ arguments: text }: ToolCall, traits: CallTraits | undefined, param: string): unknown {
+  if (traits?.arguments === "text") return text.trim() === "" ? "{}" : text;
+  if (text.trim() === "") return new Map();
+  try {
+    return parseLossless(text) ?? new Map();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // What a model broke off stays in its history, where the template allows it.
+    if (traits === undefined || traits.takesText) return text;
+    throw new InvalidRequestError(
+      `${param} is not valid JSON, which this model's chat template needs: ${error.message}`,
+      {
+        param,
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Ids of calls as the family writes them, and the calls that results belong to. */
+class CallIds {
+  private count = 0;
+  /** Calls that wait for their results, by the ids of the request. */
+  private open: { readonly given: string; readonly id: string; readonly name: string }[] = [];
+
+  constructor(private readonly form: CallTraits["ids"]) {}
+
+  /** The id of the conversation's next call. */
+  next({ id: given, name }: ToolCall): string {
+    const index = this.count++;
+    const id = this.written(given, name, index);
+    this.open.push({ given, id, name });
+    return id;
+  }
+
+  /** The call that a tool message answers; of an id or name that no call has, the message's own. */
+  answered({ toolCallId, name }: Message): { readonly id: string; readonly name?: string } | undefined {
+    const at =
+      toolCallId === undefined
+        ? this.open.findIndex((call) => name === undefined || call.name === name)
+        : this.open.findLastIndex((call) => call.given === toolCallId);
+    const call = this.open[at];
+    if (call !== undefined) {
+      if (toolCallId === undefined) this.open.splice(at, 1);
+      return call;
+    }
+    return toolCallId === undefined ? undefined : { id: this.form === "nine" ? nineOf(toolCallId) : toolCallId };
+  }
+
+  private written(given: string, name: string, index: number): string {
+    if (this.form === "kimi") return given.startsWith(`functions.${name}:`) ? given : `functions.${name}:${index}`;
+    if (this.form === "nine") return nineOf(given === "" ? `${name}:${index}` : given);
+    return given === "" ? `call_${index}` : given;
+  }
+}
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** Nine letters and digits for an id: itself if it is such, else always the same for the same id, so that prompts repeat. */
+function nineOf(id: string): string {
+  if (/^[a-zA-Z0-9]{9}$/.test(id)) return id;
+  const bytes = createHash("sha256").update(id).digest();
+  return Array.from(bytes.subarray(0, 9), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+}

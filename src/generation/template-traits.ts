@@ -1,0 +1,175 @@
+/** What a chat template wants of its messages, found by rendering small conversations with it. */
+import { GatewayError } from "../errors.ts";
+import type { ChatTemplate, TemplateInput } from "../template/chat-template.ts";
+import { parseLossless } from "../template/lossless-json.ts";
+import { type MessageData, prepareMessages } from "../template/prepare-messages.ts";
+
+/** How a template writes calls of earlier turns. */
+export interface CallTraits {
+  /** It takes arguments as an object, or as the JSON text. */
+  readonly arguments: "object" | "text";
+  /** Text would do as well. */
+  readonly takesText: boolean;
+  /** Content of a message that has calls only: null, or the empty string where the template fails without content. */
+  readonly emptyContent: null | "";
+  /** `nine`: ids must be nine letters and digits. `kimi`: the id is all that names the function: `functions.NAME:INDEX`. */
+  readonly ids: "any" | "nine" | "kimi";
+  /** A prompt with a call of `PROBE_FUNCTION`. */
+  readonly sample: string;
+}
+
+export type ContentRole = "system" | "user" | "assistant" | "tool";
+
+export interface TemplateTraits {
+  /** Whether content may come as text, and as parts, by role. */
+  readonly content: Readonly<Record<ContentRole, { readonly text: boolean; readonly parts: boolean }>>;
+  /** It knows the role developer. */
+  readonly developer: boolean;
+  /** System messages may stand behind others. Where not, the template takes one in front. */
+  readonly systemAnywhere: boolean;
+  /** Undefined: it writes no calls, or fails on every form of them. */
+  readonly calls: CallTraits | undefined;
+  /** The variable that switches thinking on and off; undefined: none does. */
+  readonly thinkingKey: "enable_thinking" | "thinking" | undefined;
+}
+
+export const PROBE_FUNCTION = "probe_of_a_function";
+const TEXT = "probe of the content";
+const KEY = "probe_key";
+const VALUE = "probe_value";
+const ARGUMENTS = `{"${KEY}": "${VALUE}"}`;
+const NINE = "probeid01";
+const LONG_ID = "call_probe_of_an_id";
+const TOOL = {
+  type: "function",
+  function: {
+    name: "probe_of_a_tool",
+    description: "A probe.",
+    parameters: { type: "object", properties: { a: { type: "string", description: "A text." } }, required: ["a"] },
+  },
+};
+
+type Render = (messages: readonly MessageData[], more?: Partial<TemplateInput>) => string | undefined;
+
+const known = new WeakMap<ChatTemplate, Map<string, TemplateTraits>>();
+
+/** The traits of a template, or of the one that is taken for this name and tools; found once. */
+export function templateTraits(template: ChatTemplate, name: string | undefined, hasTools: boolean): TemplateTraits {
+  const byKind = known.get(template) ?? new Map<string, TemplateTraits>();
+  known.set(template, byKind);
+  const kind = name === undefined ? String(hasTools) : `${hasTools} ${name}`;
+  let traits = byKind.get(kind);
+  if (traits !== undefined) return traits;
+  const fixed = { ...(name !== undefined && { template: name }), ...(hasTools && { tools: [TOOL] }) };
+  traits = probe((messages, more) => {
+    try {
+      const prepared = prepareMessages(messages, { keepNullContent: template.needsNullContent });
+      return template.render({ messages: prepared, addGenerationPrompt: false, ...fixed, ...more });
+    } catch (error) {
+      if (error instanceof GatewayError) return undefined;
+      throw error;
+    }
+  });
+  // a client may name templates that are none: they must not fill the memory
+  if (byKind.size < 16) byKind.set(kind, traits);
+  return traits;
+}
+
+function probe(render: Render): TemplateTraits {
+  const calls = callTraits(render);
+  return {
+    content: {
+      system: contentTraits(render, (content) => [{ role: "system", content }, user("a")]),
+      user: contentTraits(render, (content) => [{ role: "user", content }]),
+      assistant: contentTraits(render, (content) => [user("a"), { role: "assistant", content }, user("b")]),
+      tool: contentTraits(render, (content) =>
+        conversation(calls?.arguments === "text" ? ARGUMENTS : parsed(), calls?.emptyContent ?? null, NINE, content),
+      ),
+    },
+    developer: knowsDeveloper(render),
+    systemAnywhere: takesSystemAnywhere(render),
+    calls,
+    thinkingKey: (["enable_thinking", "thinking"] as const).find((key) => switches(render, key)),
+  };
+}
+
+const user = (content: unknown): MessageData => ({ role: "user", content });
+const parsed = (): unknown => parseLossless(ARGUMENTS);
+
+function contentTraits(
+  render: Render,
+  around: (content: unknown) => readonly MessageData[],
+): { readonly text: boolean; readonly parts: boolean } {
+  const text = render(around(TEXT))?.includes(TEXT) === true;
+  const withParts = render(around([{ type: "text", text: TEXT }]));
+  const at = withParts?.indexOf(TEXT) ?? -1;
+  // once, and not as part of a printed list
+  const parts =
+    withParts !== undefined &&
+    at >= 0 &&
+    withParts.lastIndexOf(TEXT) === at &&
+    !/\btext["']\s*:\s*["']$/.test(withParts.slice(0, at));
+  return { text: text || !parts, parts };
+}
+
+/** A role that is known is treated in another way than one that does not exist. */
+function knowsDeveloper(render: Render): boolean {
+  const as = (role: string) => render([{ role, content: TEXT }, user("a")]);
+  const developer = as("developer");
+  return developer?.includes(TEXT) === true && developer !== as("proberole")?.replaceAll("proberole", "developer");
+}
+
+function takesSystemAnywhere(render: Render): boolean {
+  const system = (content: string): MessageData => ({ role: "system", content });
+  const inFront = render([system(TEXT), user("a")]);
+  if (inFront?.includes(TEXT) !== true) return true;
+  const later = render([user("a"), { role: "assistant", content: "b" }, system(TEXT), user("c")]);
+  const two = render([system("probe of another"), system(TEXT), user("c")]);
+  return later?.includes(TEXT) === true && two?.includes(TEXT) === true && two.includes("probe of another");
+}
+
+function switches(render: Render, key: string): boolean {
+  const turned = (on: boolean) => render([user("a")], { addGenerationPrompt: true, variables: { [key]: on } });
+  const off = turned(false);
+  return off !== undefined && off !== turned(true);
+}
+
+function conversation(args: unknown, content: unknown, id: string, result: unknown = "b"): MessageData[] {
+  const call = { id, type: "function", function: { name: PROBE_FUNCTION, arguments: args } };
+  return [
+    user("a"),
+    { role: "assistant", content, tool_calls: [call] },
+    { role: "tool", content: result, tool_call_id: id, name: "probe_of_a_result" },
+  ];
+}
+
+/** Both are there, and the text was not put into quotes, nor the object printed as Python does. */
+const isClean = (text: string): boolean =>
+  text.includes(KEY) && text.includes(VALUE) && !text.includes(`\\"${KEY}`) && !text.includes(`{'${KEY}'`);
+
+function callTraits(render: Render): CallTraits | undefined {
+  for (const emptyContent of [null, ""] as const) {
+    const forms = (
+      [
+        ["object", parsed()],
+        ["text", ARGUMENTS],
+      ] as const
+    ).map(([form, args]) => {
+      const sample = render(conversation(args, emptyContent, NINE));
+      return sample !== undefined && isClean(sample) ? { form, args, sample } : undefined;
+    });
+    const found = forms.find((form) => form !== undefined);
+    if (found === undefined) continue;
+    const { sample } = found;
+    const failsOnLong = render(conversation(found.args, emptyContent, LONG_ID)) === undefined;
+    const isNamedById = sample.includes(NINE) && !sample.includes(PROBE_FUNCTION);
+    return {
+      arguments: found.form,
+      takesText: forms[1] !== undefined,
+      emptyContent,
+      ids: failsOnLong ? "nine" : isNamedById ? "kimi" : "any",
+      sample,
+    };
+  }
+  return undefined;
+}

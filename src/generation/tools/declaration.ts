@@ -1,0 +1,43 @@
+import type { ToolDefinition } from "../conversation.ts";
+
+/** Arguments of a custom tool, which takes free text: models are told a function with one text. */
+const CUSTOM_PARAMETERS = {
+  type: "object",
+  properties: { input: { type: "string" } },
+  required: ["input"],
+  additionalProperties: false,
+} as const;
+
+/** Schema of a tool's arguments; an object of any kind where the client gave none. */
+export function argumentSchema({ type, parameters }: ToolDefinition): unknown {
+  if (type === "custom") return CUSTOM_PARAMETERS;
+  return parameters ?? { type: "object" };
+}
+
+/** A tool as templates get it: in the form of Chat Completions. */
+export function toolDeclaration(tool: ToolDefinition): unknown {
+  if (tool.declaration !== undefined) return tool.declaration;
+  const { name, description } = tool;
+  const parameters = tool.type === "custom" ? CUSTOM_PARAMETERS : tool.parameters;
+  return {
+    type: "function",
+    function: {
+      name,
+      ...(description !== undefined && { description }),
+      ...(parameters !== undefined && { parameters }),
+    },
+  };
+}
+
+/** JSON text of the arguments that a custom tool's free text is told to models as. */
+export const customArguments = (input: string): string => JSON.stringify({ input });
+
+/** The free text in the arguments of a custom tool's call; undefined while they are no whole JSON text, or have none. */
+export function customInput(args: string): string | undefined {
+  try {
+    const { input } = JSON.parse(args) as { input?: unknown };
+    return typeof input === "string" ? input : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import type { ChatTemplate } from "../../template/chat-template.ts";
+import type { Conversation } from "../conversation.ts";
+import { renderPrompt, traitsFor, withoutThinking } from "../prompt.ts";
+import { type PlanOptions, planTools, ReasoningInTheWayError, type ToolPlan } from "./plan.ts";
+
+export interface PlannedPrompt {
+  readonly text: string;
+  /** The prompt ends inside an open reasoning block. */
+  readonly startsInReasoning: boolean;
+  readonly plan: ToolPlan;
+}
+
+/**
+ * The prompt of a conversation and the plan for its tools, where each may depend on the other: thinking is switched off for a tool call
+ * that can't be forced after it. `opensReasoning` tells of a prompt's text whether it ends inside an open reasoning block.
+ * Throws GatewayErrors.
+ */
+export function planPrompt(
+  conversation: Conversation,
+  template: ChatTemplate,
+  {
+    opensReasoning,
+    now,
+    ...options
+  }: Omit<PlanOptions, "startsInReasoning" | "callSample"> & {
+    readonly opensReasoning: (text: string) => boolean;
+    readonly now?: Date;
+  },
+): PlannedPrompt {
+  const attempt = (wanted: Conversation): PlannedPrompt => {
+    const text = renderPrompt(wanted, template, now === undefined ? {} : { now });
+    const startsInReasoning = opensReasoning(text);
+    const isForced = wanted.toolChoice.mode === "required";
+    const callSample = isForced ? traitsFor(wanted, template).calls?.sample : undefined;
+    return { text, startsInReasoning, plan: planTools(wanted, { ...options, startsInReasoning, callSample }) };
+  };
+  try {
+    return attempt(conversation);
+  } catch (error) {
+    const quiet = error instanceof ReasoningInTheWayError ? withoutThinking(conversation, template) : undefined;
+    if (quiet === undefined) throw error;
+    return attempt(quiet);
+  }
+}
