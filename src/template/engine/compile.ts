@@ -140,8 +140,16 @@ function output(node: Extract<Statement, { type: "output" }>, frame: Frame): Run
       write(str(only(cells)));
       return 0;
     });
+  const lines = node.parts.map((part) => (typeof part === "string" ? node.line : part.line));
   return priced(node, own, (cells) => {
-    for (const part of parts) write(typeof part === "string" ? part : str(part(cells)));
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i] as string | Evaluate;
+      if (typeof part === "string") write(part);
+      else {
+        runtime.line = lines[i] as number;
+        write(str(part(cells)));
+      }
+    }
     return 0;
   });
 }

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { InvalidRequestError } from "../../../src/errors.ts";
-import { ChatTemplateError, compileChatTemplate, type TemplateInput } from "../../../src/template/chat-template.ts";
+import {
+  ChatTemplateError,
+  ChatTemplateRefusal,
+  compileChatTemplate,
+  type TemplateInput,
+} from "../../../src/template/chat-template.ts";
+import { parseLossless } from "../../../src/template/lossless-json.ts";
 import { compileModelTemplate, findChatTemplate } from "../../../src/template/model-template.ts";
 
 const utf8 = new TextEncoder();
@@ -75,6 +81,59 @@ describe("where a template is found", () => {
     expect(found?.specials).toEqual({ bos_token: "<s>", eos_token: "</s>" });
   });
 
+  test("models name further tokens of their own", () => {
+    const found = findChatTemplate(
+      files({
+        "tokenizer_config.json": {
+          ...config,
+          bos_token: "<s>",
+          image_token: { content: "<image>" },
+          add_bos_token: true,
+          extra_special_tokens: { audio_token: "<audio>" },
+        },
+        "special_tokens_map.json": { bos_token: "<old>", eos_token: { content: "</s>" } },
+      }),
+    );
+    expect(found?.specials).toEqual({
+      bos_token: "<s>",
+      eos_token: "</s>",
+      image_token: "<image>",
+      audio_token: "<audio>",
+    });
+  });
+
+  test("several templates: by tools, by name, from a list or a folder; the file is not trimmed", () => {
+    const list = [
+      { name: "default", template: "default" },
+      { name: "tool_use", template: "tools: {{ tools | length }}" },
+      { name: "rag", template: " rag: {{ documents[0].text }} \n\n" },
+    ];
+    const folder = {
+      "chat_template.jinja": "default",
+      "additional_chat_templates/tool_use.jinja": list[1]?.template,
+      "additional_chat_templates/rag.jinja": list[2]?.template,
+      "additional_chat_templates/deeper/x.jinja": "no",
+    };
+    for (const given of [{ "tokenizer_config.json": { chat_template: list } }, folder]) {
+      const found = findChatTemplate(files(given));
+      expect(found?.source).toBe("default");
+      const template = compileModelTemplate(structuredClone(found!));
+      const input = { messages: [{ role: "user", content: "Hi" }], addGenerationPrompt: true };
+      expect(template.render(input)).toBe("default");
+      expect(template.render({ ...input, tools: [] })).toBe("tools: 0");
+      expect(template.render({ ...input, tools: [{ a: 1 }] })).toBe("tools: 1");
+      expect(template.render({ ...input, tools: [], template: "default" })).toBe("default");
+      expect(template.render({ ...input, template: "rag", documents: [{ text: "t" }] })).toBe(" rag: t \n");
+      expect(() => template.render({ ...input, template: "other" })).toThrow(InvalidRequestError);
+    }
+    const none = compileModelTemplate(
+      findChatTemplate(files({ "tokenizer_config.json": { chat_template: [list[2]] } }))!,
+    );
+    expect(() => none.render({ messages: [{ role: "user", content: "" }], addGenerationPrompt: true })).toThrow(
+      "several chat templates",
+    );
+  });
+
   test("files that are no JSON name themselves", () => {
     expect(() => findChatTemplate(files({ "tokenizer_config.json": "{" }))).toThrow(/tokenizer_config.json/);
     expect(() => findChatTemplate(files({ "chat_template.json": "{" }))).toThrow(ChatTemplateError);
@@ -135,9 +194,8 @@ describe("rendering", () => {
     } catch (thrown) {
       error = thrown;
     }
-    expect(error).toBeInstanceOf(InvalidRequestError);
-    expect(error).toMatchObject({ status: 400, param: "messages" });
-    expect((error as Error).message).toContain("A system message must come first");
+    expect(error).toBeInstanceOf(ChatTemplateRefusal);
+    expect(error).toMatchObject({ status: 400, param: "messages", message: "A system message must come first" });
     expect(render(source, { messages: [{ role: "system", content: "" }] })).toBe("ok");
   });
 
@@ -145,6 +203,33 @@ describe("rendering", () => {
     const template = compileChatTemplate("{% if messages %}{{ messages[0].content | no_such_filter }}{% endif %}", {});
     expect(() => template.render(input())).toThrow(InvalidRequestError);
     expect(() => template.render(input())).toThrow(InvalidRequestError);
+  });
+
+  test("what fails in a template names the line", () => {
+    const source = "{% for m in messages %}\n{{ m.content }}\n{{ m.a.b }}{% endfor %}";
+    expect(() => render(source)).toThrow(
+      "The chat template fails on these messages: 'dict object' has no attribute 'a' (line 3 of the template)",
+    );
+  });
+
+  test("absent tools, documents and special tokens are undefined; null ones are none", () => {
+    const source = "{{ tools is defined }} {{ documents is defined }} {{ bos_token is defined }} {{ x is none }}";
+    expect(render(source, { variables: { x: null } })).toBe("False False False True");
+    expect(render(source, { tools: [], documents: [] })).toBe("True True False False");
+  });
+
+  test("numbers and key order of a request reach the prompt as they came", () => {
+    const tools = parseLossless('[{"2": 1.0, "1": 12345678901234567890, "a": 1e-7}]') as readonly unknown[];
+    const plain = JSON.parse('[{"b": 1.5, "a": 10000000000000000000000}]') as unknown[];
+    expect(render("{{ tools | tojson }}", { tools })).toBe('[{"2": 1.0, "1": 12345678901234567890, "a": 1e-07}]');
+    expect(render("{{ tools | tojson }}", { tools: plain })).toBe('[{"b": 1.5, "a": 1e+22}]');
+  });
+
+  test("the clock is the caller's, in local time", () => {
+    const now = new Date(2026, 0, 31, 15, 4, 5);
+    const source = "{{ strftime_now('%d %b %Y, %A %-I:%M %p, day %j, week %V, %e %y%%') }}";
+    expect(render(source, { now })).toBe("31 Jan 2026, Saturday 3:04 PM, day 031, week 05, 31 26%");
+    expect(render("{{ strftime_now('%Y') }}")).toBe(String(new Date().getFullYear()));
   });
 
   test("one that does not compile says so at load", () => {
