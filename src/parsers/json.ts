@@ -1,4 +1,5 @@
 import { type Input, isSpace, peek, type Step } from "./input.ts";
+import { CODE_START } from "./markers.ts";
 
 /** How a value ended: whole; at a character that cannot be part of it (unread); or with the text. */
 export type Outcome = "done" | "broken" | "cut";
@@ -134,7 +135,9 @@ export function* decodedString(input: Input, emit: (text: string) => void): Step
 function* readEscape(input: Input): Step<string | undefined> {
   let written = "";
   for (let length = 2; written.length < length; ) {
-    if ((yield* peek(input)) < 0) return undefined;
+    const c = yield* peek(input);
+    if (c < 0) return undefined;
+    if (c === CODE_START) return written;
     written += input.text[input.at++];
     if (written.length === 2 && written[1] === "u") length = 6;
     if (written.length === 6 && /^\\ud[89ab]/i.test(written)) {

@@ -50,8 +50,10 @@ export class Parsing {
 
   /** What looked like a call is none: it goes out as text, byte for byte. At the end, separators behind calls are dropped. */
   giveBack(): void {
-    const text = this.input.recorded();
-    if (this.out.afterCall && this.input.ended && /^[\s,;\]]*$/.test(text)) return;
+    const { input } = this;
+    const isEnd = input.ended && input.at >= input.text.length;
+    const text = input.recorded();
+    if (this.out.afterCall && isEnd && /^[\s,;\]]*$/.test(text)) return;
     this.out.text(text);
   }
 

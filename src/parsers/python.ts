@@ -210,7 +210,9 @@ export function* pythonString(input: Input, emit: (text: string) => void): Step<
 
 function* pythonEscape(input: Input): Step<string | undefined> {
   input.at++;
-  if ((yield* peek(input)) < 0) return undefined;
+  const next = yield* peek(input);
+  if (next < 0) return undefined;
+  if (next === CODE_START) return "\\";
   const letter = input.text[input.at++]!;
   const length = HEX_LENGTHS[letter];
   if (length === undefined) return ESCAPES[letter] ?? `\\${letter}`;

@@ -21,6 +21,8 @@ const BACKTICK = 96;
 const MAX_HEAD = 256;
 const JSON_START = /[[{"\-\dtfn]/;
 
+const isHead = (c: number): boolean => c !== OPEN_TAG && c !== CODE_START && c !== NEWLINE;
+
 /** A whole call; none, so that what was read is text; or one that broke. */
 type CallEnd = "done" | "none" | "broken";
 
@@ -73,7 +75,7 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
 
     /** Reads one call behind its opener. */
     function* call(): Step<CallEnd> {
-      const head = yield* readWhile(input, (c) => c !== OPEN_TAG && c !== CODE_START && c !== NEWLINE, MAX_HEAD);
+      const head = yield* readWhile(input, isHead, MAX_HEAD);
       if (head === undefined || (yield* take(input, separator)) < 0) {
         return none();
       }
@@ -86,7 +88,7 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
       }
       let name = head.trim();
       if (name === "function" && c !== OPEN_OBJECT) {
-        const line = yield* readWhile(input, (d) => d !== NEWLINE && d !== BACKTICK && d !== OPEN_TAG, MAX_HEAD);
+        const line = yield* readWhile(input, (d) => isHead(d) && d !== BACKTICK, MAX_HEAD);
         if (line === undefined || line.trim() === "") return none();
         name = line.trim();
         c = yield* skipSpace(input);

@@ -33,6 +33,8 @@ export interface TaggedFamily {
 
 const OPEN_TAG = 60;
 const CLOSE_TAG = 62;
+/** The bar in markers of DeepSeek, which no name has. */
+const MARKER_BAR = 0xff5c;
 const NEWLINE = 10;
 const MAX_TAG = 512;
 
@@ -173,13 +175,12 @@ class Block {
   }
 }
 
+const isTagText = (c: number): boolean =>
+  c !== CLOSE_TAG && c !== NEWLINE && c !== OPEN_TAG && c !== MARKER_BAR && c !== CODE_START;
+
 /** The rest of a tag up to `>`, which is read too; undefined when it is none. */
 function* tagText(input: Input): Step<string | undefined> {
-  const text = yield* readWhile(
-    input,
-    (c) => c !== CLOSE_TAG && c !== NEWLINE && c !== OPEN_TAG && c !== CODE_START,
-    MAX_TAG,
-  );
+  const text = yield* readWhile(input, isTagText, MAX_TAG);
   if (text === undefined || (yield* peek(input)) !== CLOSE_TAG) return undefined;
   input.at++;
   return text;
