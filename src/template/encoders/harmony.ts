@@ -1,0 +1,125 @@
+/**
+ * Harmony, the format of gpt-oss, as the package openai-harmony renders it. An assistant message is written in the order in which the
+ * model makes it: reasoning (channel analysis), a preamble before calls (commentary), the calls, or the answer (final).
+ */
+import { strftime } from "../engine/strftime.ts";
+import { str } from "../engine/text.ts";
+import { textOf, truthy, type Value } from "../engine/values.ts";
+import type { PreparedMessage } from "../prepare-messages.ts";
+import { type Conversation, encoderTemplate, refuse } from "./conversation.ts";
+import { type Call, callsOf, contentText, field, json, reasoningOf, roleOf } from "./fields.ts";
+import { namespaceText } from "./harmony-types.ts";
+import { effortOf } from "./thinking.ts";
+
+const IDENTITY = "You are ChatGPT, a large language model trained by OpenAI.";
+const CUTOFF = "2024-06";
+const CHANNELS = "# Valid channels: analysis, commentary, final. Channel must be included for every message.";
+const FUNCTIONS = "Calls to these tools must go to the commentary channel: 'functions'.";
+
+/** The model has three levels and always reasons; clients' further levels go to the next of them. */
+const EFFORTS: ReadonlyMap<string, string> = new Map([
+  ["none", "low"],
+  ["minimal", "low"],
+  ["low", "low"],
+  ["medium", "medium"],
+  ["high", "high"],
+  ["xhigh", "high"],
+  ["max", "high"],
+]);
+
+export const harmony = encoderTemplate((conversation) => {
+  const { messages, tools, addGenerationPrompt } = conversation;
+  if (truthy(conversation.variables.get("builtin_tools") ?? null))
+    return refuse("Built-in tools have no place in this prompt encoder", "chat_template_kwargs");
+  const leads = isInstruction(messages[0]);
+  const instructions = leads ? contentText(messages[0] ?? new Map(), "") : "";
+  const rest = leads ? messages.slice(1) : messages;
+  const lastFinal = rest.findLastIndex(isFinal);
+  return [
+    envelope("system", systemText(conversation)),
+    developerText(instructions, tools),
+    ...rest.map((message, at) => messageText(message, at, rest, lastFinal)),
+    addGenerationPrompt ? "<|start|>assistant" : "",
+  ].join("");
+});
+
+/** @param header role, recipient and channel. */
+const envelope = (header: string, content: string, end = "<|end|>"): string =>
+  `<|start|>${header}<|message|>${content}${end}`;
+
+function systemText({ tools, variables, now }: Conversation): string {
+  const effort = effortOf(variables, "reasoning_effort") ?? "medium";
+  const level =
+    EFFORTS.get(String(effort)) ?? refuse(`The model knows no reasoning effort '${effort}'`, "reasoning_effort");
+  const identity = textOf(variables.get("model_identity") ?? null) ?? IDENTITY;
+  const date = strftime(now, "%Y-%m-%d");
+  const functions = tools.length === 0 ? "" : `\n${FUNCTIONS}`;
+  return `${identity}\nKnowledge cutoff: ${CUTOFF}\nCurrent date: ${date}\n\nReasoning: ${level}\n\n${CHANNELS}${functions}`;
+}
+
+function developerText(instructions: string, tools: readonly Value[]): string {
+  const sections = [
+    ...(instructions === "" ? [] : [`# Instructions\n\n${instructions}`]),
+    ...(tools.length === 0 ? [] : [namespaceText(tools)]),
+  ];
+  return sections.length === 0 ? "" : envelope("developer", sections.join("\n\n"));
+}
+
+const isInstruction = (message: PreparedMessage | undefined): boolean =>
+  message !== undefined && ["system", "developer"].includes(roleOf(message));
+
+/** An answer: reasoning before it is of no more use to the model. */
+const isFinal = (message: PreparedMessage): boolean =>
+  roleOf(message) === "assistant" && callsOf(message).length === 0 && contentText(message, "") !== "";
+
+function messageText(
+  message: PreparedMessage,
+  at: number,
+  messages: readonly PreparedMessage[],
+  lastFinal: number,
+): string {
+  const content = contentText(message, "");
+  switch (roleOf(message)) {
+    case "user":
+      return envelope("user", content);
+    case "system":
+    case "developer":
+      return developerText(content, []);
+    case "tool":
+      return envelope(
+        `functions.${calleeOf(message, messages.slice(0, at))} to=assistant<|channel|>commentary`,
+        content,
+      );
+    case "assistant":
+      return assistantText(message, content, at <= lastFinal);
+  }
+  return refuse(`The model's prompt format has no role '${roleOf(message)}'`);
+}
+
+function assistantText(message: PreparedMessage, content: string, answered: boolean): string {
+  const calls = callsOf(message);
+  const reasoning = reasoningOf(message);
+  const channel = calls.length === 0 ? "final" : "commentary";
+  return (
+    (reasoning === "" || answered ? "" : envelope("assistant<|channel|>analysis", reasoning)) +
+    (content === "" ? "" : envelope(`assistant<|channel|>${channel}`, content)) +
+    calls.map(callText).join("")
+  );
+}
+
+function callText({ name, arguments: given }: Call): string {
+  const header = `assistant to=functions.${name}<|channel|>commentary <|constrain|>json`;
+  return envelope(header, given === null ? "" : (textOf(given) ?? json(given)), "<|call|>");
+}
+
+/** The function whose result a tool message holds: by the call's id, else by its own name, else the only call before it. */
+function calleeOf(message: PreparedMessage, before: readonly PreparedMessage[]): string {
+  const id = field(message, "tool_call_id");
+  const calls = before.flatMap(callsOf);
+  const called = id === null ? undefined : calls.findLast((call) => call.id === str(id));
+  const own = textOf(field(message, "name"))?.replace(/^functions\./, "");
+  const last = before.findLast((each) => roleOf(each) === "assistant");
+  const [only, ...others] = last === undefined ? [] : callsOf(last);
+  const name = called?.name ?? own ?? (others.length === 0 ? only?.name : undefined);
+  return name ?? refuse("A tool message has neither a name nor the id of a tool call before it");
+}
