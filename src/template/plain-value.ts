@@ -21,10 +21,9 @@ export function plainValue(value: unknown, depth = 0): Value {
       return null;
     case "object":
       if (value === null || value instanceof PyFloat) return value;
-      // from parseLossless: all of it is made of the engine's values already
-      if (value instanceof Map) return value as ReadonlyMap<Key, Value>;
       if (depth > MAX_DEPTH) throw new ChatTemplateError(`a variable nests more than ${MAX_DEPTH} levels deep`);
-      if (Array.isArray(value)) return value.map((item: unknown) => plainValue(item, depth + 1));
+      if (Array.isArray(value)) return listValue(value, depth);
+      if (value instanceof Map) return mapValue(value, depth);
       if (isPlain(value)) return objectValue(value, depth);
   }
   throw new ChatTemplateError("a variable of the template is not plain data");
@@ -39,6 +38,30 @@ function numberValue(value: number): Value {
   if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
   if (!Number.isInteger(value) || Math.abs(value) >= 1e21) return new PyFloat(value);
   return BigInt(String(value));
+}
+
+/** The list itself if all of it is made of the engine's values already. */
+function listValue(list: readonly unknown[], depth: number): readonly Value[] {
+  let made: Value[] | undefined;
+  for (let i = 0; i < list.length; i++) {
+    const value = plainValue(list[i], depth + 1);
+    if (value !== list[i]) made ??= list.slice(0, i) as Value[];
+    made?.push(value);
+  }
+  return made ?? (list as readonly Value[]);
+}
+
+/** What parseLossless gives stays as it is. */
+function mapValue(map: ReadonlyMap<unknown, unknown>, depth: number): ReadonlyMap<Key, Value> {
+  let made: Map<Key, Value> | undefined;
+  for (const [key, item] of map) {
+    if (typeof key !== "string")
+      throw new ChatTemplateError("a variable of the template has keys that are not strings");
+    const value = plainValue(item, depth + 1);
+    if (value !== item) made ??= new Map(map as ReadonlyMap<Key, Value>);
+    made?.set(key, value);
+  }
+  return made ?? (map as ReadonlyMap<Key, Value>);
 }
 
 function objectValue(value: object, depth: number): ReadonlyMap<Key, Value> {

@@ -205,6 +205,15 @@ describe("nothing of the host", () => {
     expect(() => plainValue({ a: [value] })).toThrow(ChatTemplateError);
   });
 
+  test("maps may hold plain data, which is converted; what is the engine's already stays the same object", () => {
+    const own = new Map([["a", [1, new Map([["b", null]])]]]);
+    expect(plainValue(own)).toBe(own as never);
+    expect(render("{{ x | tojson }}", { x: new Map<string, unknown>([["a", [{ b: 1.5 }, undefined]]]) })).toBe(
+      '{"a": [{"b": 1.5}, null]}',
+    );
+    expect(() => plainValue(new Map([[1, 2]]))).toThrow(ChatTemplateError);
+  });
+
   test("a variable that holds itself is refused", () => {
     const cycle: unknown[] = [];
     cycle.push(cycle);
