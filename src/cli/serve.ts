@@ -12,6 +12,7 @@ import type { Control } from "../fleet/control-link.ts";
 import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
 import { emptyFleet } from "../fleet/snapshot.ts";
 import { sourceProblem } from "../hub/source.ts";
+import { familiesOf } from "../parsers/names.ts";
 import { createLogger } from "../telemetry/log.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
 import { type MetricsListener, startMetricsListener } from "../telemetry/metrics-listener.ts";
@@ -43,7 +44,7 @@ export interface ServeHooks {
 
 /** Runs the gateway until it is told to stop; gives the exit status. */
 export async function serve(config: ServeConfig, env: Environment, hooks: ServeHooks = {}): Promise<number> {
-  const problems = [...missingFiles(config, sourceProblem), ...emptyCaches(config)];
+  const problems = [...missingFiles(config, sourceProblem), ...emptyCaches(config), ...parserProblem(config)];
   if (problems.length > 0) throw new ConfigError(problems);
   const stop = whenAskedToStop();
   const log = createLogger({ level: config.logLevel, json: config.logJson });
@@ -113,6 +114,16 @@ function listenForMetrics(
     return startMetricsListener(prometheusHost, prometheusPort, collect);
   } catch (error) {
     throw new ListenError((error as Error).message, { cause: error });
+  }
+}
+
+/** Parsers that are named must exist: with a typing error in a name calls would go through as text. */
+function parserProblem({ reasoningParser, toolCallParser }: ServeConfig): string[] {
+  try {
+    familiesOf(reasoningParser, toolCallParser);
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
   }
 }
 

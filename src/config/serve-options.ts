@@ -204,6 +204,32 @@ export const serveOptions = {
     group: "Model",
     help: "File with the Jinja chat template to use instead of the model's.",
   },
+  reasoningParser: {
+    flag: "reasoning-parser",
+    type: "string",
+    group: "Model",
+    help: "Parser of the model's reasoning (docs/models.md); without it the one that its chat template or architecture asks for, none: passthrough.",
+  },
+  toolCallParser: {
+    flag: "tool-call-parser",
+    type: "string",
+    group: "Model",
+    help: "Parser of the model's tool calls, likewise.",
+  },
+  reasoningField: {
+    flag: "reasoning-field",
+    type: "enum",
+    values: ["reasoning_content", "reasoning", "both"],
+    default: "reasoning_content",
+    group: "Model",
+    help: "Where Chat Completions put reasoning.",
+  },
+  stopInReasoning: {
+    flag: "stop-in-reasoning",
+    type: "boolean",
+    group: "Model",
+    help: "Stop strings end an answer in its reasoning as well, not only in its content.",
+  },
   modelAlias: {
     flag: "model-alias",
     type: "strings",

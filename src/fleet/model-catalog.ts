@@ -5,10 +5,12 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import { type Engine, EngineError, type EngineErrorKind, type ModelInfo } from "../engines/engine.ts";
 import { fetchModelFiles, type ModelFilesOptions } from "../hub/model-files.ts";
 import { fetchReportedModel, withTokenizerOf } from "../hub/reported-model.ts";
+import { detectParsers, type ModelSource } from "../parsers/detect.ts";
+import { familiesOf, PASSTHROUGH } from "../parsers/names.ts";
 import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
 import { createTokenizerCache } from "../tokenizer/cache/board.ts";
 import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
-import { contextLength, defaultSampling, endOfSequenceIds } from "../tokenizer/model-files.ts";
+import { contextLength, defaultSampling, endOfSequenceIds, jsonFile } from "../tokenizer/model-files.ts";
 import { TokenizerError } from "../tokenizer/tokenizer.ts";
 import type { Compute } from "./control-link.ts";
 import type { ModelEntry } from "./snapshot.ts";
@@ -98,6 +100,11 @@ export class ModelCatalog {
       tokenizer,
       tokenizerCache: newTokenizerCache(this.config),
       template,
+      parsers: chosenParsers(this.config, {
+        modelId: info.modelPath || id,
+        chatTemplate: template?.source ?? "",
+        ...modelKind(files),
+      }),
       eosTokenIds,
       quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
       contextLength: info.contextLength || contextLength(files) || 0,
@@ -132,6 +139,35 @@ export class ModelCatalog {
         });
       }
     }
+  }
+}
+
+/** What a config.json says about the kind of the model. */
+function modelKind(files: ReadonlyMap<string, Uint8Array>): Pick<ModelSource, "architectures" | "modelType"> {
+  const config = jsonFile(files, "config.json") ?? {};
+  const { architectures, model_type: modelType } = config;
+  return {
+    ...(Array.isArray(architectures) && { architectures: architectures.filter((name) => typeof name === "string") }),
+    ...(typeof modelType === "string" && { modelType }),
+  };
+}
+
+/** Parsers that are named go before those that the model asks for; of the latter one that does not go with a named one is left out. */
+function chosenParsers(config: ServeConfig, source: ModelSource): ModelEntry["parsers"] {
+  const found = detectParsers(source);
+  const named = { reasoning: config.reasoningParser, tool: config.toolCallParser };
+  const both = { reasoning: named.reasoning ?? found.reasoning, tool: named.tool ?? found.tool };
+  const chosen = goTogether(both.reasoning, both.tool) ? both : named;
+  const some = (name: string | undefined) => (name === PASSTHROUGH || name === "none" ? undefined : name);
+  return { reasoning: some(chosen.reasoning), tool: some(chosen.tool) };
+}
+
+function goTogether(reasoning: string | undefined, tool: string | undefined): boolean {
+  try {
+    familiesOf(reasoning, tool);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -20,6 +20,8 @@ export interface ModelEntry {
   /** Memory of its cache of token ids; undefined if it is off. */
   readonly tokenizerCache: SharedArrayBuffer | undefined;
   readonly template: TemplateSource | undefined;
+  /** Names of the parsers of its output. */
+  readonly parsers: { readonly reasoning: string | undefined; readonly tool: string | undefined };
   /** Every id that ends an answer. */
   readonly eosTokenIds: readonly number[];
   /** Those of them that the engine ends at without naming them as the stop. */
@@ -42,7 +44,12 @@ export interface TokenizerEntry {
   readonly created: number;
   readonly state:
     | { readonly status: "pending" }
-    | { readonly status: "ready"; readonly tokenizer: TokenizerHandle; readonly template: TemplateSource | undefined }
+    | {
+        readonly status: "ready";
+        readonly tokenizer: TokenizerHandle;
+        readonly vocabSize: number;
+        readonly template: TemplateSource | undefined;
+      }
     | { readonly status: "failed"; readonly message: string };
 }
 

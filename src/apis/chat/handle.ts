@@ -2,7 +2,7 @@ import type { SamplingParams } from "../../engines/engine.ts";
 import { ClientClosedError, InvalidRequestError } from "../../errors.ts";
 import { dispatcher } from "../../fleet/dispatch.ts";
 import type { Model } from "../../fleet/view.ts";
-import type { OutputOptions } from "../../generation/choice.ts";
+import type { OutputOptions, ParsingOptions } from "../../generation/choice.ts";
 import { encodePrompt, type Prompt, type PromptEncoder, renderPrompt } from "../../generation/prompt.ts";
 import { type Generation, runGeneration } from "../../generation/run.ts";
 import type { ServerContext } from "../../server/context.ts";
@@ -12,6 +12,7 @@ import type { RequestScope } from "../../server/request-scope.ts";
 import type { ChatAnswer } from "./answer.ts";
 import { ChatCollector } from "./collect.ts";
 import { chatConversation } from "./messages.ts";
+import { chatParsing, REASONING_FIELDS } from "./parsing.ts";
 import { chatSampling } from "./sampling.ts";
 import type { ChatRequest } from "./schema.ts";
 import { ChatStream, type FrameWriter } from "./stream.ts";
@@ -30,8 +31,9 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
       vocabSize: model.tokenizer.vocabSize,
       defaults: model.entry.defaultSampling,
     });
-    const answer = chatAnswer(body, scope, model, prompt);
-    const generation = chatGeneration(body, scope, context, model, prompt, sampling, answer);
+    const answer = chatAnswer(body, scope, context, model, prompt);
+    const parsing = chatParsing(body, model, prompt.text, sampling.constraint !== undefined);
+    const generation = chatGeneration(body, scope, context, model, prompt, sampling, answer, parsing);
     return stream ? await streamed(generation, answer, context, scope) : await collected(generation, answer, scope);
   } catch (error) {
     scope.finish();
@@ -66,7 +68,13 @@ async function chatPrompt(
   return { text, tokenIds };
 }
 
-function chatAnswer(body: ChatRequest, scope: RequestScope, model: Model, prompt: Prompt): ChatAnswer {
+function chatAnswer(
+  body: ChatRequest,
+  scope: RequestScope,
+  context: ServerContext,
+  model: Model,
+  prompt: Prompt,
+): ChatAnswer {
   return {
     id: scope.id.startsWith("chatcmpl-") ? scope.id : `chatcmpl-${scope.id}`,
     created: Math.floor(Date.now() / 1000),
@@ -79,7 +87,7 @@ function chatAnswer(body: ChatRequest, scope: RequestScope, model: Model, prompt
     promptTokenIds: body.return_token_ids === true ? prompt.tokenIds : undefined,
     includeUsage: body.stream_options?.include_usage === true,
     continuousUsage: body.stream_options?.continuous_usage_stats === true,
-    reasoningFields: ["reasoning_content"],
+    reasoningFields: body.include_reasoning === false ? [] : REASONING_FIELDS[context.config.reasoningField],
   };
 }
 
@@ -91,6 +99,7 @@ function chatGeneration(
   prompt: Prompt,
   sampling: SamplingParams,
   answer: ChatAnswer,
+  parsing: ParsingOptions | undefined,
 ): Generation {
   const stop = sampling.stop ?? [];
   const output: OutputOptions = {
@@ -104,8 +113,8 @@ function chatGeneration(
     maxTokens: sampling.maxTokens ?? Number.POSITIVE_INFINITY,
     logprobs: answer.logprobs,
     tokenIds: answer.promptTokenIds !== undefined || answer.continuousUsage,
-    stopInReasoning: false,
-    parsing: undefined,
+    stopInReasoning: context.config.stopInReasoning,
+    parsing,
   };
   // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: only the
   // engine can end one of them.

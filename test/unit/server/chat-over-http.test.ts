@@ -185,3 +185,39 @@ test("an upload that stalls is cut off, a prefill that is silent for longer is n
   answer(["at last"], gateway.engine.calls[0]!);
   expect(await (await silent).text()).toContain("at last");
 }, 20_000);
+
+describe("reasoning", () => {
+  const models = [modelEntry({ parsers: { reasoning: "qwen3", tool: "qwen" } })];
+  const ANSWER = "<think>\nLet me see.\n</think>\n\nIt is 4.";
+  async function asked(args: string[], fields: Record<string, unknown>): Promise<string> {
+    await gateway?.stop();
+    gateway = startGateway(args, new ScriptedEngine((call) => queueMicrotask(() => answer([ANSWER], call))), models);
+    return (await gateway.post({ ...ask, ...fields })).text();
+  }
+  const message = async (args: string[], fields: Record<string, unknown> = {}) =>
+    JSON.parse(await asked(args, fields)).choices[0].message;
+
+  test("goes to a field of its own, by the settings and the request", async () => {
+    const { content, reasoning_content, ...rest } = await message([]);
+    expect([content.trim(), reasoning_content.trim()]).toEqual(["It is 4.", "Let me see."]);
+    expect(rest).toEqual({ role: "assistant", refusal: null });
+    expect((await message(["--reasoning-field", "reasoning"])).reasoning.trim()).toBe("Let me see.");
+    const both = await message(["--reasoning-field", "both"]);
+    expect(both.reasoning).toBe(both.reasoning_content);
+    expect(await message([], { include_reasoning: false })).toEqual({ role: "assistant", content, refusal: null });
+    expect(await message([], { separate_reasoning: false })).toEqual({
+      role: "assistant",
+      content: ANSWER,
+      refusal: null,
+    });
+  });
+
+  test("is counted, and streamed as it comes", async () => {
+    expect(JSON.parse(await asked([], {})).usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(4);
+    const frames = readFrames(await asked([], { stream: true })).chunks;
+    const deltas = frames.flatMap(({ choices }) => choices.map(({ delta }) => delta as Record<string, string>));
+    const joined = (name: string) => deltas.map((delta) => delta[name] ?? "").join("");
+    expect([joined("content").trim(), joined("reasoning_content").trim()]).toEqual(["It is 4.", "Let me see."]);
+    expect(deltas.filter((delta) => "reasoning_content" in delta).length).toBeGreaterThan(3);
+  });
+});

@@ -22,6 +22,7 @@ export function modelEntry(more: Partial<ModelEntry> = {}): ModelEntry {
     tokenizerCache: undefined,
     template: demoTemplate,
     quietEosTokenIds: [],
+    parsers: { reasoning: undefined, tool: undefined },
     eosTokenIds: [IM_END, END_OF_TEXT],
     contextLength: 4096,
     defaultSampling: {},
