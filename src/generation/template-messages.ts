@@ -12,6 +12,7 @@ import type { CallTraits, ContentRole, TemplateTraits } from "./template-traits.
  */
 export function templateMessages(messages: readonly Message[], traits: TemplateTraits): MessageData[] {
   const ids = new CallIds(traits.calls?.ids ?? "any");
+  const emptyContent = traits.calls === undefined ? "" : traits.calls.emptyContent;
   return arranged(messages, traits).map(({ message, at }) => {
     const { role, name, reasoning, toolCalls = [] } = message;
     const calls = toolCalls.map((call, i) => ({
@@ -27,7 +28,7 @@ export function templateMessages(messages: readonly Message[], traits: TemplateT
     const content = templateContent(message.content, role === "developer" ? "system" : role, traits);
     return {
       role,
-      content: content === "" && calls.length > 0 ? (traits.calls?.emptyContent ?? null) : content,
+      content: content === "" && calls.length > 0 ? emptyContent : content,
       ...(shownName !== undefined && { name: shownName }),
       ...(reasoning !== undefined && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),
@@ -42,13 +43,13 @@ interface Placed {
   readonly at: number;
 }
 
-/** Developer messages become system messages where the template knows no developer; system messages go to the front where it must be so. */
+/** Developer messages become system messages where the template knows no developer; both go to the front as one where it must be so. */
 function arranged(messages: readonly Message[], traits: TemplateTraits): Placed[] {
   const placed = messages.map((message, at): Placed => {
     const isUnknown = message.role === "developer" && !traits.developer;
     return { message: isUnknown ? { ...message, role: "system" } : message, at };
   });
-  const isSystem = ({ message }: Placed) => message.role === "system";
+  const isSystem = ({ message: { role } }: Placed) => role === "system" || role === "developer";
   const [first, ...others] = placed.filter(isSystem);
   if (traits.systemAnywhere || first === undefined || (others.length === 0 && placed[0] === first)) return placed;
   const content = [first, ...others].map(({ message }) => contentText(message.content)).join("\n\n");

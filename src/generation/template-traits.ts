@@ -25,7 +25,7 @@ export interface TemplateTraits {
   readonly content: Readonly<Record<ContentRole, { readonly text: boolean; readonly parts: boolean }>>;
   /** It knows the role developer. */
   readonly developer: boolean;
-  /** System messages may stand behind others. Where not, the template takes one in front. */
+  /** System (and developer) messages may stand behind others. Where not, the template takes one in front. */
   readonly systemAnywhere: boolean;
   /** Undefined: it writes no calls, or fails on every form of them. */
   readonly calls: CallTraits | undefined;
@@ -77,6 +77,7 @@ export function templateTraits(template: ChatTemplate, name: string | undefined,
 
 function probe(render: Render): TemplateTraits {
   const calls = callTraits(render);
+  const developer = knowsDeveloper(render);
   return {
     content: {
       system: contentTraits(render, (content) => [{ role: "system", content }, user("a")]),
@@ -86,8 +87,8 @@ function probe(render: Render): TemplateTraits {
         conversation(calls?.arguments === "text" ? ARGUMENTS : parsed(), calls?.emptyContent ?? null, NINE, content),
       ),
     },
-    developer: knowsDeveloper(render),
-    systemAnywhere: takesSystemAnywhere(render),
+    developer,
+    systemAnywhere: takesSystemAnywhere(render, developer),
     calls,
     thinkingKey: (["enable_thinking", "thinking"] as const).find((key) => switches(render, key)),
   };
@@ -100,16 +101,15 @@ function contentTraits(
   render: Render,
   around: (content: unknown) => readonly MessageData[],
 ): { readonly text: boolean; readonly parts: boolean } {
-  const text = render(around(TEXT))?.includes(TEXT) === true;
+  const withText = render(around(TEXT));
+  const text = withText?.includes(TEXT) === true;
   const withParts = render(around([{ type: "text", text: TEXT }]));
+  // a list that is printed shows more than its text; white space may differ
+  const bare = (prompt: string | undefined) => prompt?.replaceAll(/\s/g, "");
+  if (text) return { text, parts: bare(withParts) === bare(withText) };
   const at = withParts?.indexOf(TEXT) ?? -1;
-  // once, and not as part of a printed list
-  const parts =
-    withParts !== undefined &&
-    at >= 0 &&
-    withParts.lastIndexOf(TEXT) === at &&
-    !/\btext["']\s*:\s*["']$/.test(withParts.slice(0, at));
-  return { text: text || !parts, parts };
+  const parts = withParts !== undefined && at >= 0 && !/\btext["']\s*:\s*["']$/.test(withParts.slice(0, at));
+  return { text: !parts, parts };
 }
 
 /** A role that is known is treated in another way than one that does not exist. */
@@ -119,13 +119,16 @@ function knowsDeveloper(render: Render): boolean {
   return developer?.includes(TEXT) === true && developer !== as("proberole")?.replaceAll("proberole", "developer");
 }
 
-function takesSystemAnywhere(render: Render): boolean {
+function takesSystemAnywhere(render: Render, developer: boolean): boolean {
   const system = (content: string): MessageData => ({ role: "system", content });
-  const inFront = render([system(TEXT), user("a")]);
-  if (inFront?.includes(TEXT) !== true) return true;
-  const later = render([user("a"), { role: "assistant", content: "b" }, system(TEXT), user("c")]);
-  const two = render([system("probe of another"), system(TEXT), user("c")]);
-  return later?.includes(TEXT) === true && two?.includes(TEXT) === true && two.includes("probe of another");
+  const shows = (prompt: string | undefined, ...texts: string[]) =>
+    texts.every((text) => prompt?.includes(text) === true);
+  if (!shows(render([system(TEXT), user("a")]), TEXT)) return true;
+  const another = "probe of another";
+  const later = [user("a"), { role: "assistant", content: "b" }, system(TEXT), user("c")];
+  const two = [system(another), system(TEXT), user("c")];
+  const both = [system(another), { role: developer ? "developer" : "system", content: TEXT }, user("c")];
+  return shows(render(later), TEXT) && shows(render(two), TEXT, another) && shows(render(both), TEXT, another);
 }
 
 function switches(render: Render, key: string): boolean {

@@ -31,7 +31,7 @@ const sequence = (...elements: readonly Format[]): Format => ({ type: "sequence"
 const constant = (value: string): Format => ({ type: "const_string", value });
 const pattern = (regex: string): Format => ({ type: "regex", pattern: regex });
 const ANY_TEXT: Format = { type: "any_text" };
-const NUMBER = pattern("\\d+");
+const NUMBER = pattern("\\d{1,4}");
 
 /** Notations of arguments that xgrammar knows beside JSON. */
 type Style = "qwen_xml" | "minimax_xml" | "deepseek_xml" | "glm_xml" | "kimi_k3_xml";
@@ -57,7 +57,8 @@ const objects = (open: string, close: string, separator = ", ", key = "arguments
 /** Calls one after the other, each between markers of its own. */
 const each = (separator: string, call: CallFormat["call"]): CallFormat => ({ open: "", close: "", separator, call });
 
-const GLM: CallFormat = each("", (tool) => tag(`<tool_call>${tool.name}`, schema(tool, "glm_xml"), "</tool_call>"));
+const glm = (separator: string): CallFormat =>
+  each(separator, (tool) => tag(`<tool_call>${tool.name}`, schema(tool, "glm_xml"), "</tool_call>"));
 
 const dsml = (block: string): CallFormat => ({
   open: `\n\n<｜DSML｜${block}>\n`,
@@ -101,8 +102,8 @@ const FORMATS: Readonly<Record<string, (sample: string) => CallFormat>> = {
   }),
   deepseek32: () => dsml("function_calls"),
   deepseek_v4: () => dsml("tool_calls"),
-  glm45_moe: () => GLM,
-  glm47_moe: () => GLM,
+  glm45_moe: () => glm("\n"),
+  glm47_moe: () => glm(""),
   minimax_m2: () => ({
     open: "<minimax:tool_call>\n",
     close: "</minimax:tool_call>",
