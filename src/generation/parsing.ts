@@ -22,7 +22,7 @@ export interface AnswerShape {
   readonly single: boolean;
   readonly isForced: boolean;
   /** A parser to use in the place of the model's own, for answers that a grammar forces into another form. */
-  readonly forced?: (filter: ContentFilter | undefined) => OutputParser;
+  readonly forced?: (filter: ContentFilter | undefined, singleTokenMarkers: ReadonlySet<string>) => OutputParser;
 }
 
 interface Markers {
@@ -82,17 +82,16 @@ export function parsingOptions(
   const tool = shape.parseTools ? names.tool : undefined;
   if (names.reasoning === undefined && tool === undefined && shape.forced === undefined) return undefined;
   const markers = markersOf(tokenizer, names);
-  const parser =
-    shape.forced ??
-    ((filter: ContentFilter | undefined) =>
-      createOutputParser(names.reasoning, names.tool, {
-        tools: shape.tools,
-        startsInReasoning: shape.startsInReasoning,
-        singleTokenMarkers: markers.texts,
-        parseTools: shape.parseTools,
-        constrained: shape.constrained,
-        ...(filter !== undefined && { filter }),
-      }));
+  const parser = (filter: ContentFilter | undefined) =>
+    shape.forced?.(filter, markers.texts) ??
+    createOutputParser(names.reasoning, names.tool, {
+      tools: shape.tools,
+      startsInReasoning: shape.startsInReasoning,
+      singleTokenMarkers: markers.texts,
+      parseTools: shape.parseTools,
+      constrained: shape.constrained,
+      ...(filter !== undefined && { filter }),
+    });
   const fresh = names.tool === "mistral" ? mistralCallId : newCallId;
   return {
     parser,

@@ -3,16 +3,18 @@ import { ClientClosedError, InvalidRequestError } from "../../errors.ts";
 import { dispatcher } from "../../fleet/dispatch.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { OutputOptions, ParsingOptions } from "../../generation/choice.ts";
-import { encodePrompt, type Prompt, type PromptEncoder, renderPrompt } from "../../generation/prompt.ts";
+import { encodePrompt, type Prompt, type PromptEncoder } from "../../generation/prompt.ts";
 import { type Generation, runGeneration } from "../../generation/run.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { EventStream } from "../../server/event-stream.ts";
 import { logFailure } from "../../server/log-failure.ts";
+import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import type { ChatAnswer } from "./answer.ts";
 import { ChatCollector } from "./collect.ts";
+import { chatConstraint } from "./constraint.ts";
 import { chatConversation } from "./messages.ts";
-import { chatParsing, REASONING_FIELDS } from "./parsing.ts";
+import { chatParsing, chatPlan, REASONING_FIELDS } from "./parsing.ts";
 import { chatSampling } from "./sampling.ts";
 import type { ChatRequest } from "./schema.ts";
 import { ChatStream, type FrameWriter } from "./stream.ts";
@@ -25,14 +27,21 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
       throw new InvalidRequestError("stream_options needs stream to be true", { param: "stream_options" });
     }
     const model = context.fleet.model(body.model);
-    const prompt = await chatPrompt(body, model, context, scope);
-    const sampling = chatSampling(body, prompt.tokenIds.length, {
+    if (model.template === undefined) {
+      throw new InvalidRequestError(`The model '${model.entry.id}' has no chat template`, { param: "model" });
+    }
+    const conversation = chatConversation(body, rawBody(body));
+    const planned = chatPlan(conversation, model, model.template, chatConstraint(body));
+    const prompt = await chatPrompt(body, planned.text, model, context, scope);
+    const asked = chatSampling(body, prompt.tokenIds.length, {
       contextLength: model.entry.contextLength,
       vocabSize: model.tokenizer.vocabSize,
       defaults: model.entry.defaultSampling,
     });
+    const { constraint } = planned.plan;
+    const sampling = constraint === undefined ? asked : { ...asked, constraint };
     const answer = chatAnswer(body, scope, context, model, prompt);
-    const parsing = chatParsing(body, model, prompt.text, sampling.constraint !== undefined);
+    const parsing = chatParsing(body, conversation, model, planned, sampling.constraint !== undefined);
     const generation = chatGeneration(body, scope, context, model, prompt, sampling, answer, parsing);
     return stream ? await streamed(generation, answer, context, scope) : await collected(generation, answer, scope);
   } catch (error) {
@@ -43,16 +52,13 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
 
 async function chatPrompt(
   body: ChatRequest,
+  text: string,
   model: Model,
   context: ServerContext,
   scope: RequestScope,
 ): Promise<Prompt> {
-  if (model.template === undefined) {
-    throw new InvalidRequestError(`The model '${model.entry.id}' has no chat template`, { param: "model" });
-  }
   const keep = body.truncate_prompt_tokens ?? undefined;
   const limit = keep === undefined ? model.entry.contextLength : 0;
-  const text = renderPrompt(chatConversation(body), model.template());
   const encoder: PromptEncoder = {
     tokenizer: model.tokenizer,
     async encodeLong(long) {
