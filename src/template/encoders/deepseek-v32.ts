@@ -37,10 +37,16 @@ export function declarations(message: PreparedMessage, toolsText: (schemas: stri
   );
 }
 
-/** Without the developer messages before the last user turn. Their reasoning is not printed there anyway. */
-function withoutOldDevelopers(messages: readonly PreparedMessage[]): readonly PreparedMessage[] {
+/**
+ * Dropping old reasoning also drops the developer messages before the last user turn, and the published encoder then fails; none of them
+ * is to be lost in silence.
+ */
+function refuseOldDevelopers(messages: readonly PreparedMessage[]): void {
   const last = messages.findLastIndex(isUser);
-  return messages.filter((message, at) => at >= last || roleOf(message) !== "developer");
+  if (messages.some((message, at) => at < last && roleOf(message) === "developer"))
+    refuse(
+      "With reasoning, a developer message must be the last of the user's turns; earlier instructions are system messages",
+    );
 }
 
 interface Prompt {
@@ -62,8 +68,8 @@ function promptOf({ messages: given, tools, variables, addGenerationPrompt }: Co
     (message) => ["system", "developer"].includes(roleOf(message)) && truthy(field(message, "tools")),
   );
   const drops = thinking && !declared && truthy(variables.get("drop_thinking") ?? true);
-  const kept = drops ? withoutOldDevelopers(messages) : messages;
-  return { messages: kept, thinking, lastUser: kept.findLastIndex(isUser), addGenerationPrompt };
+  if (drops) refuseOldDevelopers(messages);
+  return { messages, thinking, lastUser: messages.findLastIndex(isUser), addGenerationPrompt };
 }
 
 function messageText(message: PreparedMessage, at: number, prompt: Prompt): string {
