@@ -7,7 +7,8 @@ import { fetchModelFiles, type ModelFilesOptions } from "../hub/model-files.ts";
 import { fetchReportedModel, withTokenizerOf } from "../hub/reported-model.ts";
 import { detectParsers, type ModelSource } from "../parsers/detect.ts";
 import { familiesOf, PASSTHROUGH } from "../parsers/names.ts";
-import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
+import { findEncoder } from "../template/encoders/native-encoder.ts";
+import { compileModelTemplate, findChatTemplate, type TemplateSource } from "../template/model-template.ts";
 import { createTokenizerCache } from "../tokenizer/cache/board.ts";
 import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import { contextLength, defaultSampling, endOfSequenceIds, jsonFile } from "../tokenizer/model-files.ts";
@@ -87,10 +88,12 @@ export class ModelCatalog {
     const { chatTemplate } = this.config;
     const files = await this.modelFiles(info, engine);
     const tokenizer = await this.tokenizer(files);
-    const template = findChatTemplate(
-      files,
-      chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8"),
-    );
+    const kind = { modelId: info.modelPath || id, ...modelKind(files) };
+    const encoder = chatTemplate === undefined ? findEncoder(kind) : undefined;
+    const template: TemplateSource | undefined =
+      encoder === undefined
+        ? findChatTemplate(files, chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8"))
+        : { source: "", specials: {}, encoder };
     // Here a template that does not compile keeps its own model away; on the serving threads it would stop all of them.
     if (template !== undefined) compileModelTemplate(template);
     const eosTokenIds = [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])];
@@ -100,11 +103,7 @@ export class ModelCatalog {
       tokenizer,
       tokenizerCache: newTokenizerCache(this.config),
       template,
-      parsers: chosenParsers(this.config, {
-        modelId: info.modelPath || id,
-        chatTemplate: template?.source ?? "",
-        ...modelKind(files),
-      }),
+      parsers: chosenParsers(this.config, { ...kind, chatTemplate: template?.source ?? "" }),
       eosTokenIds,
       quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
       contextLength: info.contextLength || contextLength(files) || 0,

@@ -1,5 +1,8 @@
 import { type ChatTemplate, compileChatTemplate, type NamedTemplates } from "./chat-template.ts";
+import { kimiToolsText, sortedKeys } from "./encoders/kimi-tools.ts";
+import { type EncoderName, nativeEncoder } from "./encoders/native-encoder.ts";
 import { ChatTemplateError } from "./errors.ts";
+import { plainValue } from "./plain-value.ts";
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -30,6 +33,8 @@ export interface TemplateSource {
   readonly specials: Readonly<Record<string, string>>;
   /** All templates of a model that has several. */
   readonly named?: NamedTemplates;
+  /** The model's prompts are no Jinja template's: this encoder writes them, and `source` is empty. */
+  readonly encoder?: EncoderName;
 }
 
 /** Folder of further templates, each under its file's name. */
@@ -97,6 +102,27 @@ function templateTexts(value: unknown): string | NamedTemplates | undefined {
 }
 
 /** Throws a ChatTemplateError that names the line when it does not compile. */
-export function compileModelTemplate({ source, specials, named }: TemplateSource): ChatTemplate {
-  return compileChatTemplate(named ?? source, specials);
+export function compileModelTemplate({ source, specials, named, encoder }: TemplateSource): ChatTemplate {
+  if (encoder !== undefined) return nativeEncoder(encoder);
+  const template = compileChatTemplate(named ?? source, specials);
+  return source.includes(KIMI_TOOLS) ? withKimiTools(template) : template;
+}
+
+/** Kimi K2.5's template wants the tools as TypeScript, too, in this variable. */
+const KIMI_TOOLS = "tools_ts_str";
+
+function withKimiTools(template: ChatTemplate): ChatTemplate {
+  return {
+    render(input) {
+      const text = input.tools === undefined ? undefined : kimiToolsText(input.tools);
+      if (text === undefined) return template.render(input);
+      const { variables = {} } = input;
+      const own = variables instanceof Map ? variables : Object.entries(variables);
+      const tools = sortedKeys(plainValue(input.tools)) as readonly unknown[];
+      return template.render({ ...input, tools, variables: new Map([[KIMI_TOOLS, text], ...own]) });
+    },
+    get needsNullContent() {
+      return template.needsNullContent;
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -121,4 +121,48 @@ test("a template that does not compile keeps its own model away", async () => {
   await expect(catalog.add(info(), engine)).rejects.toThrow("the chat template does not compile");
   expect(await catalog.add(info({ servedModelName: "other" }), new Bundled())).toBe("other");
   expect(catalog.entries().map(({ id }) => id)).toEqual(["other"]);
+});
+
+describe("parsers and encoder", () => {
+  const parsersOf = async (args: string[], more: Record<string, unknown> = {}) => {
+    const folder = mkdtempSync(join(tmpdir(), "collie-catalog-"));
+    try {
+      for (const [name, bytes] of files) writeFileSync(join(folder, name), bytes);
+      if (Object.keys(more).length > 0) {
+        writeFileSync(join(folder, "config.json"), JSON.stringify(more));
+        writeFileSync(join(folder, "tokenizer_config.json"), "{}");
+      }
+      const catalog = new ModelCatalog(config("--model-path", folder, ...args), undefined, testCompute);
+      await catalog.add(info(), new Bundled());
+      return catalog.entries()[0];
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+
+  test("are found from the template, or named, or left out", async () => {
+    expect((await parsersOf([]))?.parsers).toEqual({ reasoning: "qwen3", tool: "qwen" });
+    expect((await parsersOf(["--tool-call-parser", "llama"]))?.parsers).toEqual({ reasoning: "qwen3", tool: "llama" });
+    const none = await parsersOf(["--tool-call-parser", "passthrough", "--reasoning-parser", "none"]);
+    expect(none?.parsers).toEqual({ reasoning: undefined, tool: undefined });
+  });
+
+  test("one parser for both goes alone where the other one was only found", async () => {
+    expect((await parsersOf(["--reasoning-parser", "harmony"]))?.parsers).toEqual({
+      reasoning: "harmony",
+      tool: undefined,
+    });
+  });
+
+  test("an architecture with an encoder needs no template, and a template that is given goes before it", async () => {
+    const gptOss = { architectures: ["GptOssForCausalLM"], model_type: "gpt_oss" };
+    const entry = await parsersOf([], gptOss);
+    expect(entry?.template).toEqual({ source: "", specials: {}, encoder: "harmony" });
+    expect(entry?.parsers).toEqual({ reasoning: "harmony", tool: "harmony" });
+    const folder = mkdtempSync(join(tmpdir(), "collie-template-"));
+    writeFileSync(join(folder, "mine.jinja"), "mine");
+    const own = await parsersOf(["--chat-template", join(folder, "mine.jinja")], gptOss);
+    rmSync(folder, { recursive: true });
+    expect(own?.template).toMatchObject({ source: "mine" });
+  });
 });
