@@ -140,7 +140,9 @@ function* member(p: Parsing, shape: CallShape, draft: Draft, stack: number[]): S
   if (isQuote && draft.name === undefined && (shape.names ?? NAMES).includes(key)) {
     draft.name = yield* quoted(input);
     if (draft.name === undefined) return "cut";
-    if (shape.bare !== true || draft.held !== undefined) begin(p, draft);
+    // A call without a name is none.
+    if (draft.name === "") draft.name = undefined;
+    else if (shape.bare !== true || draft.held !== undefined) begin(p, draft);
     return undefined;
   }
   if (key === "function" && c === OPEN_OBJECT && draft.name === undefined) {

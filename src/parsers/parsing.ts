@@ -108,7 +108,8 @@ export function runMachine(parsing: Parsing, program: (parsing: Parsing) => Step
       running.next();
     },
     get busy() {
-      return out.inCall || input.recording;
+      // Behind a call separators are recorded, which may as well lead to text.
+      return out.inCall || (input.recording && !out.afterCall);
     },
   };
 }

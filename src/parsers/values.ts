@@ -4,13 +4,14 @@ import { pythonValue } from "./python.ts";
 import { Kind, type Kinds, kindOfValue } from "./schema.ts";
 
 const WORDS = ["true", "false", "null", "True", "False", "None"];
-/** Longer digits are not looked at again with each piece. */
-const MAX_NUMBER = 400;
+/** What can be something else than a string for so long is looked at again at its end only. */
+const MAX_LOOKED_AT = 400;
 
 /** Turns the raw text of one argument into JSON: strings as they arrive, other types when the value is whole. */
 export class ArgumentValue {
   private raw = "";
   private isString: boolean;
+  private isUndecided = false;
 
   /** @param kinds the types that the schema allows @param emit takes JSON text */
   constructor(
@@ -27,7 +28,10 @@ export class ArgumentValue {
       return;
     }
     this.raw += text;
-    if (!this.mustBeString()) return;
+    if (this.isUndecided || !this.mustBeString()) {
+      this.isUndecided ||= this.raw.length > MAX_LOOKED_AT;
+      return;
+    }
     this.isString = true;
     this.emit(`"${escapeJson(this.raw)}`);
   }
@@ -57,7 +61,7 @@ export class ArgumentValue {
     if (first === "[") return !allows(Kind.array);
     if (first === '"') return kinds !== 0;
     if (/[-\d]/.test(first)) {
-      return !allows(Kind.integer | Kind.number) || (text.length < MAX_NUMBER && !/^[-\d.eE+\s]*$/.test(text));
+      return !allows(Kind.integer | Kind.number) || !/^[-\d.eE+\s]*$/.test(text);
     }
     const word = text.trimEnd();
     return !allows(Kind.boolean | Kind.null) || !WORDS.some((known) => known.startsWith(word));

@@ -13,7 +13,7 @@ const CHANNEL_NAME = /<\|channel\|>\s*([^\s<]*)/;
 export function kindOfHeader(header: string, tools: ToolIndex): Channel {
   const recipient = RECIPIENT.exec(header)?.[1];
   if (recipient !== undefined) {
-    if (recipient.startsWith("functions.")) return { kind: "call", tool: recipient.slice("functions.".length) };
+    if (/^functions\../.test(recipient)) return { kind: "call", tool: recipient.slice("functions.".length) };
     if (tools.has(recipient)) return { kind: "call", tool: recipient };
     if (BUILT_IN.test(recipient)) return { kind: "reasoning" };
   }
@@ -31,6 +31,7 @@ export function textOfHeader(header: string, isCut: boolean): string {
   const match = /^\s*(\S*)([\s\S]*)$/.exec(words)!;
   const [, first, rest] = match;
   if (CHANNELS.includes(first!)) return rest!.trimStart();
-  if (isCut && rest === "" && (at >= 0 ? CHANNELS : ["assistant"]).some((word) => word.startsWith(first!))) return "";
+  // A single word may be a channel whose name or marker did not come to its end.
+  if (isCut && rest === "" && (at >= 0 || "assistant".startsWith(first!))) return "";
   return words;
 }

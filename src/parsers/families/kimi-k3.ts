@@ -49,7 +49,7 @@ export function* kimiK3(p: Parsing): Step<void> {
       const word = wordOf(head);
       if (hit === 1 && word === "tools" && calls > 0) return input.forget();
       const { tool, index } = attributesOf(head);
-      if (hit === 1 || word !== "call" || tool === undefined) return p.giveBack();
+      if (hit === 1 || word !== "call" || tool === undefined || tool === "") return p.giveBack();
       p.start(tool, index === undefined ? undefined : `${tool}:${index}`);
       if (!(yield* callArguments(tool))) {
         p.leave();

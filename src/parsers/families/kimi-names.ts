@@ -28,7 +28,7 @@ export function takeName(raw: string): { readonly name: string; readonly rest: s
   const members = membersOf(raw);
   const name = members?.find(([key]) => key === "name")?.[1];
   const value = name === undefined ? undefined : parseJson(name);
-  if (members === undefined || typeof value !== "string") return undefined;
+  if (members === undefined || typeof value !== "string" || value === "") return undefined;
   const others = members.filter(([key]) => key !== "name");
   const [only] = others;
   if (

@@ -84,9 +84,10 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
         const id = p.special.plain(head).trim();
         const name = kimiName(id, p.tools);
         if (!p.tools.has(name) && isCallId(id)) return yield* namedInside(id);
-        return yield* callArguments(name, id, c);
+        return name === "" ? none() : yield* callArguments(name, id, c);
       }
       let name = head.trim();
+      if (name === "") return none();
       if (name === "function" && c !== OPEN_OBJECT) {
         const line = yield* readWhile(input, (d) => isHead(d) && d !== BACKTICK, MAX_HEAD);
         if (line === undefined || line.trim() === "") return none();

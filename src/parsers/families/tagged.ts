@@ -100,9 +100,10 @@ class Block {
         hit = yield* take(input, this.inBlock);
       }
       if (hit === 0) {
-        const name = yield* tagText(input);
-        if (name === undefined) break;
-        const end = yield* this.call(this.names(name)["name"] ?? name);
+        const tag = yield* tagText(input);
+        const name = tag === undefined ? "" : (this.names(tag)["name"] ?? tag).trim();
+        if (name === "") break;
+        const end = yield* this.call(name);
         if (end !== "done") return end === "broken";
         calls++;
         input.record();

@@ -6,7 +6,7 @@ import { type Sample, samplesOf } from "./samples.ts";
 import { THOUGHTS } from "./thoughts.ts";
 import { markersOf, parse, summary, tokensOf } from "./ways.ts";
 
-const SHARED = [...samplesOf("tool-samples.jsonl"), ...samplesOf("reasoning-samples.jsonl")];
+const FILES = ["tool-samples", "reasoning-samples", "own-tool-samples", "own-reasoning-samples"];
 
 function expected(sample: Sample, answer: ParsedAnswer): unknown {
   const { content, thoughts, calls } = sample;
@@ -14,7 +14,9 @@ function expected(sample: Sample, answer: ParsedAnswer): unknown {
     content,
     reasoning: thoughts ?? answer.reasoning,
     calls:
-      calls === undefined ? answer.toolCalls.map((call) => call.name) : calls.map(([name, args]) => [name, args, true]),
+      calls === undefined
+        ? answer.toolCalls.map((call) => call.name)
+        : calls.map(([name, args, complete = true]) => [name, args, complete]),
   };
 }
 
@@ -74,7 +76,7 @@ function isBeginOrRest(text: string, full: string, input: string): boolean {
 }
 
 describe("samples", () => {
-  for (const sample of SHARED) test(sample.id, () => check(sample));
+  for (const sample of FILES.flatMap((file) => samplesOf(`${file}.jsonl`))) test(sample.id, () => check(sample));
 });
 
 describe("calls from building blocks", () => {

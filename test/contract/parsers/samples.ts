@@ -11,7 +11,7 @@ export interface Sample {
   readonly startsInReasoning: boolean;
   readonly content: string;
   readonly thoughts: string | undefined;
-  readonly calls: readonly (readonly [string, unknown])[] | undefined;
+  readonly calls: readonly (readonly [name: string, args: unknown, complete?: boolean])[] | undefined;
   readonly chunks: readonly string[] | undefined;
 }
 
@@ -22,7 +22,7 @@ interface Row {
   readonly in: string;
   readonly content: string;
   readonly reasoning?: string;
-  readonly calls?: [string, unknown][];
+  readonly calls?: [string, unknown, boolean?][];
   readonly prefill?: boolean;
   readonly chunks?: string[];
 }

@@ -1,5 +1,5 @@
 /** The ways in which one answer can reach a parser, and what came of it. */
-import { foldEvents, type ParsedAnswer } from "../../../src/parsers/events.ts";
+import { foldEvents, type ParsedAnswer, type ParserSink } from "../../../src/parsers/events.ts";
 import { createOutputParser } from "../../../src/parsers/parser.ts";
 import { type Sample, TOOLS } from "./samples.ts";
 
@@ -13,13 +13,47 @@ export function parse(sample: Sample, pieces: readonly string[], isSpecial: Read
     singleTokenMarkers: isSpecial,
     parseTools: true,
   });
-  const { sink, answer } = foldEvents();
+  const { sink: fold, answer } = foldEvents();
+  const sink = checked(fold);
   for (const piece of pieces) {
     if (isSpecial.has(piece)) parser.special(piece, sink);
     else parser.push(piece, sink);
   }
   parser.finish(sink);
   return answer();
+}
+
+/** A sink that refuses what no parser may say: empty deltas, calls out of order, arguments outside a call. */
+function checked(sink: ParserSink): ParserSink {
+  let calls = 0;
+  let open = -1;
+  const must = (fine: boolean, what: string): void => {
+    if (!fine) throw new Error(`A parser broke the order of events: ${what}`);
+  };
+  return {
+    text(delta) {
+      must(delta !== "", "empty text");
+      sink.text(delta);
+    },
+    reasoning(delta) {
+      must(delta !== "", "empty reasoning");
+      sink.reasoning(delta);
+    },
+    toolStart(index, name, id) {
+      must(index === calls++ && name !== "", "the begin of a call");
+      open = index;
+      sink.toolStart(index, name, id);
+    },
+    toolArguments(index, delta) {
+      must(index === open && delta !== "", "arguments");
+      sink.toolArguments(index, delta);
+    },
+    toolEnd(index) {
+      must(index === open, "the end of a call");
+      open = -1;
+      sink.toolEnd(index);
+    },
+  };
 }
 
 /** The markers of a sample's parser. */

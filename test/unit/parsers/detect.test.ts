@@ -1,0 +1,122 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { type DetectedParsers, detectParsers, opensReasoning } from "../../../src/parsers/detect.ts";
+import { defaultStart } from "../../../src/parsers/names.ts";
+import { createOutputParser } from "../../../src/parsers/parser.ts";
+
+const both = (tool: string | undefined, reasoning: string | undefined): DetectedParsers => ({
+  ...(reasoning === undefined ? {} : { reasoning }),
+  ...(tool === undefined ? {} : { tool }),
+});
+
+describe("parsers of a model", () => {
+  test("the template's own markers come first", () => {
+    const rows: readonly [string, DetectedParsers][] = [
+      ["<|start|>{{ x }}<|channel|>analysis<|message|>", both("harmony", "harmony")],
+      ["{% if x %}<tool_call>\n<function={{ n }}>\n<parameter={{ k }}>{% endif %}", both("qwen_xml", undefined)],
+      ['<|im_start|><think></think><tool_call>\n{"name": ', both("qwen", "qwen3")],
+      [
+        "<｜Assistant｜><think></think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{{ n }}<｜tool▁sep｜>",
+        both("deepseek31", "deepseek_v31"),
+      ],
+      ["</think><｜tool▁calls▁begin｜>'\\n' + '```json'", both("deepseek", "deepseek_r1")],
+      ["<tool_call>{{ n }}<arg_key>{{ k }}</arg_key><arg_value></think>", both("glm47_moe", "glm45")],
+      ["<tool_call>{{ n }}\n<arg_key>{{ k }}</arg_key>\n<arg_value></think>", both("glm45_moe", "glm45")],
+      ["<minimax:tool_call></think>", both("minimax_m2", "minimax")],
+      ["[TOOL_CALLS][THINK]", both("mistral", "mistral")],
+      ["<|python_tag|>", both("llama", undefined)],
+      ["<|tool_calls_section_begin|></think>", both("kimik2", "kimi_k25")],
+      ["nothing", {}],
+    ];
+    for (const [chatTemplate, expected] of rows) {
+      expect([chatTemplate, detectParsers({ chatTemplate })]).toEqual([chatTemplate, expected]);
+      // Neither the architecture nor the name changes what the template says of its own format.
+      if (expected.tool !== undefined) {
+        expect(detectParsers({ chatTemplate, modelType: "cohere2", modelId: "x/Kimi-K2" }).tool).toBe(expected.tool);
+      }
+    }
+  });
+  test("then the architecture, then the name", () => {
+    expect(detectParsers({ architectures: ["GptOssForCausalLM"], modelId: "llama-4" })).toEqual(
+      both("harmony", "harmony"),
+    );
+    expect(detectParsers({ modelType: "glm4_moe" })).toEqual(both("glm45_moe", "glm45"));
+    expect(detectParsers({ architectures: ["DeepseekV3ForCausalLM"], modelId: "deepseek-ai/DeepSeek-V3.1" })).toEqual(
+      both("deepseek31", "deepseek_v31"),
+    );
+  });
+  test("names that others get wrong", () => {
+    const rows: readonly [string, DetectedParsers][] = [
+      ["zai-org/GLM-4.5-Air", both("glm45_moe", "glm45")],
+      ["zai-org/GLM-4.7", both("glm47_moe", "glm45")],
+      ["moonshotai/Kimi-K2.6", both("kimik2", "kimi_k25")],
+      ["moonshotai/Kimi-K2-Instruct", both("kimik2", "kimi_k2")],
+      ["moonshotai/Kimi-K2-Thinking", both("kimik2", "kimi_thinking")],
+      ["Qwen/Qwen3-235B-A22B-Thinking-2507", both("qwen", "qwen3_thinking")],
+      ["Qwen/Qwen3-235B-A22B-Instruct-2507", both("qwen", undefined)],
+      ["Qwen/Qwen3-Coder-30B-A3B-Instruct", both("qwen_xml", undefined)],
+      ["Qwen/QwQ-32B", both("qwen", "qwen3_thinking")],
+      ["deepseek-ai/DeepSeek-V3.2", both("deepseek32", "deepseek_v31")],
+      ["deepseek-ai/DeepSeek-V3.2-Exp", both("deepseek31", "deepseek_v31")],
+      ["deepseek-ai/DeepSeek-R1-0528", both("deepseek", "deepseek_r1")],
+      ["NousResearch/Hermes-3-Llama-3.1-8B", both("qwen", undefined)],
+      ["mistralai/Devstral-Small-2507", both("mistral", undefined)],
+      ["mistralai/Magistral-Small-2506", both("mistral", "mistral")],
+      ["meta-llama/Llama-3.2-3B-Instruct", both("llama", undefined)],
+      ["meta-llama/Llama-3.1-8B-Instruct", both("json", undefined)],
+      ["meta-llama/Llama-4-Scout-17B-16E", both("pythonic", undefined)],
+      ["openai/gpt-oss-120b", both("harmony", "harmony")],
+      ["stepfun-ai/step-3", both("step3", "step3")],
+      ["unknown/model", {}],
+    ];
+    for (const [modelId, expected] of rows) expect([modelId, detectParsers({ modelId })]).toEqual([modelId, expected]);
+  });
+  test("what is found exists", () => {
+    const source = readFileSync(new URL("../../../src/parsers/detect.ts", import.meta.url), "utf8");
+    const options = { tools: [], startsInReasoning: false, singleTokenMarkers: new Set<string>(), parseTools: true };
+    const tables = source.slice(source.indexOf("const TOOLS_BY"), source.indexOf("/** The parsers of a model"));
+    const rules = [...tables.matchAll(/^ {2}\[\/.*?\/i?, (?:"(\w+)"|undefined), (?:"(\w+)"|undefined)\],$/gm)];
+    expect(rules.length).toBeGreaterThan(60);
+    for (const [, tool, reasoning] of rules) createOutputParser(reasoning, tool, options);
+    const [tools, reasoning] = tables.slice(0, tables.indexOf("/** A pattern")).split("const REASONING_BY");
+    for (const [, name] of tools!.matchAll(/^ {2}\["(\w+)"/gm)) createOutputParser(undefined, name, options);
+    for (const [, name] of reasoning!.matchAll(/^ {2}\["(\w+)"/gm)) createOutputParser(name, undefined, options);
+  });
+});
+
+describe("whether a prompt ends in open reasoning", () => {
+  const rows: readonly [parser: string, prompt: string, opens: boolean][] = [
+    ["qwen3", "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n<think>\n", true],
+    ["qwen3", "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", false],
+    ["qwen3", "<|im_start|>assistant\n<think>\n\n</think>\n\n", false],
+    ["qwen3", "<|im_start|>user\nwhat is <think>?<|im_end|>\n<|im_start|>assistant\n", false],
+    ["qwen3", "<|im_start|>assistant\n<think>\nbegun already", true],
+    ["deepseek_r1", "<｜User｜>hi <think><｜Assistant｜>", false],
+    ["deepseek_r1", "<｜User｜>hi<｜Assistant｜><think>\n", true],
+    ["deepseek_v31", "<｜User｜>hi<｜Assistant｜></think>", false],
+    ["kimi_k25", "<|im_assistant|>assistant<|im_middle|><think>", true],
+    ["kimi_k3", '<|open|>message role="assistant"<|sep|><|open|>think<|sep|>', true],
+    ["kimi_k3", "<|open|>think<|sep|>a<|close|>think<|sep|><|open|>response<|sep|>", false],
+    ["mistral", "[INST]hi[/INST][THINK]", true],
+    ["mistral", "[INST][THINK] is what?[/INST]", false],
+    ["cohere_cmd", "<|CHATBOT_TOKEN|><|START_THINKING|>", true],
+    ["gemma4", "<|turn>model\n<|channel>thought\n", true],
+    ["seed_oss", "<seed:bos>assistant\n<seed:think>", true],
+    ["hunyuan_a13b", "<think>\n\n</think>\n", false],
+    ["harmony", "<|start|>assistant", false],
+    ["harmony", "<|start|>assistant<|channel|>analysis<|message|>", true],
+    ["harmony", "<|channel|>analysis<|message|>a<|end|><|start|>assistant", false],
+    ["inkling", "<|message_model|><|content_thinking|>", true],
+    ["granite", "Here is my thought process:", false],
+    ["passthrough", "<think>", false],
+  ];
+  for (const [parser, prompt, opens] of rows) {
+    test(`${parser}: ${JSON.stringify(prompt.slice(-60))}`, () => expect(opensReasoning(prompt, parser)).toBe(opens));
+  }
+  test("without a prompt the family tells", () => {
+    expect(defaultStart("deepseek_r1")).toBe("reasoning");
+    expect(defaultStart("qwen3")).toBe("toggle");
+    expect(defaultStart("harmony")).toBe("text");
+    expect(defaultStart(undefined)).toBe("text");
+  });
+});
