@@ -2,15 +2,17 @@
 import { ChatTemplateError } from "../errors.ts";
 import { methodOf } from "./attributes.ts";
 import { type Builtin, builtin, callMethod, wantText } from "./calls.ts";
-import { compareTexts, pairsOf } from "./dict.ts";
+import { pairsOf } from "./dict.ts";
 import { fixed } from "./format-spec.ts";
 import { escapeHtml, escapeText, stripTags } from "./html.ts";
 import { charge, chargeScan, chargeText } from "./limits.ts";
 import { asIndex, parseFloatText, toFloat, toInt } from "./numbers.ts";
+import { pprint } from "./pprint.ts";
 import { codePoints, lengthOf, listOf, textLength } from "./sequences.ts";
 import { percentFormat } from "./string-format.ts";
 import { repeat, replace, rsplit, splitLines } from "./strings.ts";
 import { repr, str } from "./text.ts";
+import { urlize } from "./urlize.ts";
 import {
   isDict,
   isText,
@@ -148,34 +150,9 @@ function wordCount(value: Value): number {
   return text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0;
 }
 
-/** `pprint.pformat` of what fits into one line. */
-function pprint(value: Value): string {
-  const text = repr(inKeyOrder(value));
-  if (textLength(text) > 80)
-    throw new ChatTemplateError("'pprint' of a value that needs more than one line is not supported");
-  return text;
-}
-
-function inKeyOrder(value: Value): Value {
-  charge(1);
-  const items = itemsOf(value);
-  if (items !== undefined) return Array.isArray(value) ? items.map(inKeyOrder) : new Tuple(items.map(inKeyOrder));
-  if (!isDict(value)) return value;
-  const sorted = [...value].sort(([a], [b]) => compareTexts(String(a), String(b)));
-  return new PyDict(sorted.map(([key, item]) => [key, inKeyOrder(item)]));
-}
-
 function replaced(value: Value, old: Value, by: Value, count: Value): string {
   return replace(raw(value), raw(old), raw(by), count === null ? -1 : asIndex(count));
 }
-
-/** Links in a text become HTML ones: nothing a prompt needs. */
-const unsupported = (name: string): readonly [string, Builtin] => [
-  name,
-  builtin(`${name}(value, *args, **kwargs)`, () => {
-    throw new ChatTemplateError(`the filter '${name}' is not supported`);
-  }),
-];
 
 const escapeFilter = builtin("escape(s, /)", (value) => escapeHtml(value as Value));
 
@@ -221,5 +198,10 @@ export const TEXT_FILTERS: readonly (readonly [string, Builtin])[] = [
     builtin("filesizeformat(value, binary=false)", (value, binary) => filesizeformat(value as Value, binary as Value)),
   ],
   ["pprint", builtin("pprint(value)", (value) => pprint(value as Value))],
-  unsupported("urlize"),
+  [
+    "urlize",
+    builtin("urlize(value, trim_url_limit=none, nofollow=false, target=none, rel=none, extra_schemes=none)", (...a) =>
+      urlize(...(a as [Value, Value, Value, Value, Value, Value])),
+    ),
+  ],
 ];

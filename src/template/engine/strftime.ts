@@ -129,9 +129,9 @@ export function strftime(now: Date, format: string): string {
   return format.replace(
     /%([-_0^#]*)(\d{1,3})?([EO]?)([a-zA-Z%])/g,
     (whole, flags: string, width: string | undefined, _, code: string) => {
-      const found = part(code, now);
-      if (found === undefined) return whole;
-      const text = shaped(found, flags, width === undefined ? undefined : Number(width), code);
+      // Python knows %f, C does not: it may have neither flags nor a width
+      const found = code === "f" && whole !== "%f" ? undefined : part(code, now);
+      const text = shaped(found ?? whole, flags, width === undefined ? undefined : Number(width), code);
       length += text.length;
       chargeText(length);
       return text;
@@ -139,17 +139,21 @@ export function strftime(now: Date, format: string): string {
   );
 }
 
+/** Codes whose letters `#` turns into capitals. */
+const SWAPPED = "aAbBh";
+
 function shaped(found: Part, flags: string, width: number | undefined, code: string): string {
+  if (code === "z") return "";
   const pad = /[-_0]/.exec([...flags].reverse().join(""))?.[0];
   let text: string;
   if (typeof found === "string") {
-    text = found;
-    if (width !== undefined) text = text.padStart(width, pad === "0" ? "0" : " ");
-  } else {
+    text = found.padStart(width ?? 0, pad === "0" ? "0" : " ");
+  } else if (pad === "-") text = String(found.value).padStart(width ?? 0);
+  else {
     const filler = (pad ?? found.pad ?? "0") === "_" ? " " : "0";
-    text = pad === "-" ? String(found.value) : String(found.value).padStart(width ?? found.width, filler);
+    text = String(found.value).padStart(width ?? found.width, filler);
   }
-  if (flags.includes("^")) return text.toUpperCase();
-  if (flags.includes("#")) return code === "p" || code === "Z" ? text.toLowerCase() : text.toUpperCase();
-  return text;
+  if (code === "P") return text;
+  if (flags.includes("^") || (flags.includes("#") && SWAPPED.includes(code))) return text.toUpperCase();
+  return flags.includes("#") && code === "p" ? text.toLowerCase() : text;
 }

@@ -17,7 +17,7 @@ import jinja_oracle
 
 CONTEXT = {
     "s": "Hello World", "e": "", "u8": "é😀ß İ", "ml": "a\n b\n\nc\n", "ws": " \t x y \n", "tags": "one, two,three",
-    "html": "<a href='x'>T&amp;C</a> \"q\"", "path": "a/b c?d=é", "num": "42", "fnum": "-3.75", "odd": "ﬁ ΑΣ ǆ\u0085\u00a0x\u2028Y\x1cz",
+    "html": "<a href='x'>T&amp;C</a> \"q\"", "path": "a/b c?d=é", "links": "see (https://e.com/a_(b)), www.x.org. <a@b.co>", "num": "42", "fnum": "-3.75", "odd": "ﬁ ΑΣ ǆ\u0085\u00a0x\u2028Y\x1cz",
     "n": 7, "z": 0, "neg": -3, "f": 2.5, "f1": 1.0, "big": 12345678901234567890, "t": True, "fa": False, "no": None,
     "l": [3, 1, 2], "ls": ["b", "A", "c", "a"], "le": [], "lm": [1, "x", None, True, 2.5, [1], {"k": 1}],
     "d": {"b": 1, "a": 2, "C": 3}, "de": {}, "nd": {"x": {"y": [1, {"z": "q"}]}, "items": 5, "2": "two", "1": "one"},
@@ -30,7 +30,7 @@ CONTEXT = {
 NAMES = [*CONTEXT, "absent"]
 STRINGS = "''|'a'|' '|'\\n'|'x y'|'é'|'%'|'Hello'|'lo'|','|'b'|'😀'|'-'|\"it's\"|'0'|'12'|'1.5'|'<b>'|'\\u00e9\\t'|'a' 'b'".split("|")
 NUMBERS = "0 1 2 3 -1 -2 10 1.5 0.1 2.0 1e20 100000000000000000000 -0.0 1e-7 7 0x1f 1_000 2.675 0.5".split()
-TEXTS = ["s", "e", "u8", "ml", "ws", "html", "num", "fnum", "tags", "path", "odd"]
+TEXTS = ["links", "s", "e", "u8", "ml", "ws", "html", "num", "fnum", "tags", "path", "odd"]
 LISTS = ["l", "ls", "le", "lm", "ms", "s", "u8", "d", "range(4)", "[1, 2, 3]", "(1, 'a')", "[]", "nd", "tags.split(',')"]
 TEXT_METHODS = (
     "upper() lower() title() capitalize() swapcase() strip() strip(@) lstrip(@) rstrip(@) replace(@,@) replace(@,@,1) center(15) "
@@ -49,7 +49,7 @@ TEXT_FILTERS = (
     "wordwrap(6,true,'|') wordwrap(5,break_on_hyphens=false) e escape forceescape striptags urlencode string safe reverse tojson "
     "default('D') default('D',true) d('D',boolean=true) first last wordcount format(1,2) format(a=1) list|join('|') safe|upper "
     "safe|replace('l','<') e|length safe|trim|e map('upper')|join unique|join sort|join filesizeformat int(7) int(base=16) float(2) "
-    "random|length center attr('upper') attr('x') xmlattr pprint nofilter items|list"
+    "random|length center attr('upper') attr('x') xmlattr pprint urlize urlize(9,true) nofilter items|list"
 ).split()
 LIST_FILTERS = (
     "list reverse|list sort sort(reverse=true) sort(case_sensitive=true) sort(attribute='n') unique|list unique(case_sensitive=true)|list "
@@ -79,6 +79,7 @@ BRACES = (
     "{:c} {:05d} {:G} {:.1%} {{}} {0!s:>5} {:,.2f} {:<05} {0[role]} {0.x} {:{}} {0}{} } {:>>4} {:=+6} {!a}"
 ).split()
 AFTER_DOT = "a b items get('a') get('zz',3) x.y keys() role 0 1 index(1) count(1) copy() append(1) pop() __class__ _x real is_integer()".split()
+CODES = "aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%"
 GAPS = ["", "a", " ", "\n", "  \n", "x\n  ", " b ", "\n\n", "\t", "\r\n", "é", "  ", "{", "% }", "#", "\n   y"]
 
 
@@ -187,6 +188,7 @@ class Maker:
             lambda: "'%s' %% %s" % (self.pick(*PERCENT), self.pick(self.value(below), "(%s, %s)" % (self.value(0), self.value(0)), self.number(0), "d")),
             lambda: "'%s'.format(%s)" % (self.pick(*BRACES), self.pick(self.value(below), self.number(0), self.text(0), "a=" + self.value(0), "ms[0], 9")),
             lambda: "(%s|safe) %s %s" % (self.text(below), self.pick("+", "~", "%", "*", "=="), self.value(below)),
+            lambda: "strftime_now('%s')" % " ".join("%" + self.pick("", "", "-", "_", "^", "#") + self.pick(*CODES) for _ in range(3)),
             lambda: self.pick(*NAMES),
         )()
 
