@@ -35,6 +35,7 @@ export interface TemplateTraits {
 
 export const PROBE_FUNCTION = "probe_of_a_function";
 const TEXT = "probe of the content";
+const ANOTHER = "probe of another";
 const KEY = "probe_key";
 const VALUE = "probe_value";
 const ARGUMENTS = `{"${KEY}": "${VALUE}"}`;
@@ -101,14 +102,16 @@ function contentTraits(
   render: Render,
   around: (content: unknown) => readonly MessageData[],
 ): { readonly text: boolean; readonly parts: boolean } {
+  const asParts = (...texts: string[]) => render(around(texts.map((text) => ({ type: "text", text }))));
   const withText = render(around(TEXT));
   const text = withText?.includes(TEXT) === true;
-  const withParts = render(around([{ type: "text", text: TEXT }]));
+  // some templates read the first part only
+  const two = asParts(TEXT, ANOTHER);
+  if (two?.includes(TEXT) !== true || !two.includes(ANOTHER)) return { text: true, parts: false };
   // a list that is printed shows more than its text; white space may differ
   const bare = (prompt: string | undefined) => prompt?.replaceAll(/\s/g, "");
-  if (text) return { text, parts: bare(withParts) === bare(withText) };
-  const at = withParts?.indexOf(TEXT) ?? -1;
-  const parts = withParts !== undefined && at >= 0 && !/\btext["']\s*:\s*["']$/.test(withParts.slice(0, at));
+  if (text) return { text, parts: bare(asParts(TEXT)) === bare(withText) };
+  const parts = !/\btext["']\s*:\s*["']$/.test(two.slice(0, two.indexOf(TEXT)));
   return { text: !parts, parts };
 }
 
@@ -124,11 +127,10 @@ function takesSystemAnywhere(render: Render, developer: boolean): boolean {
   const shows = (prompt: string | undefined, ...texts: string[]) =>
     texts.every((text) => prompt?.includes(text) === true);
   if (!shows(render([system(TEXT), user("a")]), TEXT)) return true;
-  const another = "probe of another";
   const later = [user("a"), { role: "assistant", content: "b" }, system(TEXT), user("c")];
-  const two = [system(another), system(TEXT), user("c")];
-  const both = [system(another), { role: developer ? "developer" : "system", content: TEXT }, user("c")];
-  return shows(render(later), TEXT) && shows(render(two), TEXT, another) && shows(render(both), TEXT, another);
+  const two = [system(ANOTHER), system(TEXT), user("c")];
+  const both = [system(ANOTHER), { role: developer ? "developer" : "system", content: TEXT }, user("c")];
+  return shows(render(later), TEXT) && shows(render(two), TEXT, ANOTHER) && shows(render(both), TEXT, ANOTHER);
 }
 
 function switches(render: Render, key: string): boolean {

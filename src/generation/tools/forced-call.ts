@@ -27,7 +27,7 @@ class NamedCallParser implements OutputParser {
   readonly markers: readonly string[];
   private readonly input = new Input();
   private readonly value: Generator<void, string, void>;
-  private state: "before" | "inside" | "behind" = "before";
+  private state: "before" | "inside" | "behind" | "text" = "before";
   private sink!: ParserSink;
 
   constructor(
@@ -70,7 +70,7 @@ class NamedCallParser implements OutputParser {
       text = text.trimStart();
       if (text === "") return;
       if (!text.startsWith("{")) {
-        this.state = "behind"; // no grammar was enforced after all: it is an answer
+        this.state = "text"; // no grammar was enforced after all: it is an answer
         this.sink.text(text);
         return;
       }
@@ -80,7 +80,15 @@ class NamedCallParser implements OutputParser {
     if (this.state === "inside") {
       this.input.feed(text);
       this.read();
-    } else if (text.trim() !== "") this.sink.text(text);
+    } else this.otherText(text);
+  }
+
+  /** Text that belongs to no call; white space right behind one belongs to no one. */
+  private otherText(delta: string): void {
+    const text = this.state === "behind" ? delta.trimStart() : delta;
+    if (text === "") return;
+    this.state = "text";
+    this.sink.text(text);
   }
 
   private read(): void {
@@ -91,6 +99,6 @@ class NamedCallParser implements OutputParser {
     if (step.value === "done") this.sink.toolEnd(0);
     const rest = this.input.text.slice(this.input.at);
     this.input.at = this.input.text.length;
-    if (rest.trim() !== "") this.sink.text(rest);
+    this.otherText(rest);
   }
 }

@@ -60,7 +60,7 @@ export function planTools(conversation: Conversation, options: PlanOptions): Too
   const single = !conversation.parallelToolCalls;
   const native = { output: "native", constraint: undefined, single, tools } as const;
   if (tools.length === 0 || mode === "none") return { ...native, parse: false };
-  if (mode === "auto") return { ...native, parse: options.toolParser !== undefined };
+  if (mode === "auto") return { ...native, parse: toolParserName(options.toolParser) !== undefined };
   if (options.isConstrained === true) {
     throw new InvalidRequestError("A tool call that must be made and a format of the answer exclude each other", {
       param: "tool_choice",

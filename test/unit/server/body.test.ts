@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/errors.ts";
 import { readJson } from "../../../src/server/body.ts";
+import { rawBody } from "../../../src/server/raw-body.ts";
 import { rawRequest } from "./gateway.ts";
 
 const LIMIT = 1000;
@@ -150,4 +151,13 @@ test("an upload that breaks off is the client's leaving", async () => {
   await expect(readJson(new Request("http://x/", { method: "POST", body }), LIMIT)).rejects.toMatchObject({
     status: 499,
   });
+});
+
+test("the text of a body is kept where a prompt may print parts of it", async () => {
+  const read = (body: string) => readJson(new Request("http://x/", { method: "POST", body }), LIMIT) as Promise<object>;
+  for (const name of ["tools", "functions", "documents", "chat_template_kwargs"]) {
+    const text = `{"${name}": [1.0]}`;
+    expect(rawBody(await read(text))).toBe(text);
+  }
+  expect(rawBody(await read('{"messages": []}'))).toBeUndefined();
 });

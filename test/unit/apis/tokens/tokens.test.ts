@@ -148,6 +148,16 @@ describe("tokenize", () => {
     expect(body["char_count"]).toBe(3);
   });
 
+  test("tools of a request reach the prompt with their numbers and the order of keys", async () => {
+    const tools =
+      '[{"type": "function", "function": {"name": "f", "parameters": {"b": 1.0, "2": 12345678901234567890, "1": 1}}}]';
+    const request = `{"messages": [{"role": "user", "content": "a"}], "tools": ${tools}}`;
+    const body = await answer(await post(open, "/v1/tokenize", request));
+    const decoder = demoTokenizer.decoder({ skipSpecialTokens: false });
+    const text = (body["tokens"] as number[]).map((id) => decoder.push(id)).join("") + decoder.end();
+    expect(text).toContain(`<tools>\n${tools.slice(1, -1)}\n</tools>`);
+  });
+
   test.each<[string, unknown, number, string, string | null]>([
     ["no prompt", { model: MODEL }, 400, "invalid_request", "prompt"],
     ["a number", { model: MODEL, prompt: 5 }, 400, "invalid_request", "prompt"],

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "bun:test";
+import { rawMember } from "../../../src/generation/raw-members.ts";
+
+/** Small integers, texts and arrays are plain data; objects are Maps. */
+const plain = (value: unknown): unknown =>
+  value instanceof Map
+    ? Object.fromEntries([...value].map(([k, v]) => [k, plain(v)]))
+    : Array.isArray(value)
+      ? value.map(plain)
+      : value;
+
+describe("rawMember", () => {
+  test.each<[string, unknown]>([
+    ['{"tools": [1, 2]}', [1, 2]],
+    ['{"tools":[]}', []],
+    ['{"tools": null}', null],
+    ['{"tools": "a, b}"}', "a, b}"],
+    ['{"tools": 5}', 5],
+    ['{ "a" : {"tools": 1}, "tools" : [ {"tools": 2} ] , "b": [{"tools": 3}] }', [{ tools: 2 }]],
+    ['{"a": "\\"tools\\": 1", "tools": 2}', 2],
+    ['{"a": "tools", "b": "tools"}', undefined],
+    ['{"a": "\\\\", "tools": 2}', 2],
+    ['{"a": "\\\\\\"", "tools": 2}', 2],
+    ['{"tools": 1, "tools": 2}', 2],
+    ['{"tools": 1, "\\u0074ools": 2}', 2],
+    ['{"tool": 1, "toolss": 2}', undefined],
+    ['{"messages": [{"content": "{[,:\\"]}"}], "tools": [{"a": "]}"}]}', [{ a: "]}" }]],
+    ["{}", undefined],
+  ])("%s", (json, wanted) => {
+    expect(plain(rawMember(json, "tools"))).toEqual(wanted as never);
+    expect((JSON.parse(json) as Record<string, unknown>)["tools"]).toEqual(wanted);
+  });
+
+  test("random objects: as JSON.parse", () => {
+    let seed = 5;
+    const next = (n: number) => {
+      seed = (seed * 1103515245 + 12345) & 0x7fffffff;
+      return (seed >> 8) % n;
+    };
+    const texts = ["tools", 'a"b', "\\", "{", "]", ",", ":", "ü", "\n", ""];
+    const value = (depth: number): unknown => {
+      const kind = next(depth > 3 ? 3 : 5);
+      if (kind === 0) return texts[next(texts.length)];
+      if (kind === 1) return next(100);
+      if (kind === 2) return [true, false, null][next(3)];
+      if (kind === 3) return Array.from({ length: next(4) }, () => value(depth + 1));
+      return Object.fromEntries(Array.from({ length: next(4) }, () => [texts[next(texts.length)]!, value(depth + 1)]));
+    };
+    for (let i = 0; i < 2000; i++) {
+      const object = Object.fromEntries(Array.from({ length: next(5) }, () => [texts[next(texts.length)]!, value(0)]));
+      const json = JSON.stringify(object, null, next(3));
+      expect(plain(rawMember(json, "tools"))).toEqual(object["tools"] as never);
+    }
+  });
+
+  test("behind half a megabyte of messages", () => {
+    const json = `{"messages": ${JSON.stringify(Array(500).fill({ role: "user", content: 'x "y" '.repeat(150) }))}, "tools": [1]}`;
+    expect(json.length).toBeGreaterThan(450_000);
+    expect(rawMember(json, "tools")).toEqual([1]);
+  });
+});

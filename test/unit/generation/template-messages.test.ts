@@ -1,0 +1,220 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { InvalidRequestError } from "../../../src/errors.ts";
+import type { Conversation, Message, ToolCall } from "../../../src/generation/conversation.ts";
+import { renderPrompt, withoutThinking } from "../../../src/generation/prompt.ts";
+import { templateTraits } from "../../../src/generation/template-traits.ts";
+import { type ChatTemplate, compileChatTemplate } from "../../../src/template/chat-template.ts";
+
+const golden = join(import.meta.dir, "../../golden");
+const own = (path: string): ChatTemplate =>
+  compileChatTemplate(readFileSync(join(golden, path), "utf8"), { bos_token: "<s>", eos_token: "</s>" });
+const mistral = own("tools/mistral_like.jinja");
+const kimi = own("tools/kimi_like.jinja");
+const inner = "{% for m in messages %}[{{ m.role }}|{{ m.content }}]{% endfor %}";
+const conversation = (messages: readonly Message[], more: Partial<Conversation> = {}): Conversation => ({
+  messages,
+  tools: [],
+  toolChoice: { mode: "none" },
+  parallelToolCalls: true,
+  addGenerationPrompt: false,
+  continueFinalMessage: false,
+  templateVariables: {},
+  ...more,
+});
+const prompt = (
+  template: ChatTemplate | string,
+  messages: readonly Message[],
+  more: Partial<Conversation> = {},
+): string =>
+  renderPrompt(
+    conversation(messages, more),
+    typeof template === "string" ? compileChatTemplate(template, {}) : template,
+  );
+const user = (content: Message["content"]): Message => ({ role: "user", content });
+const calls = (...toolCalls: ToolCall[]): Message => ({ role: "assistant", content: "", toolCalls });
+const call = (id: string, args = "{}", name = "f"): ToolCall => ({ id, name, arguments: args });
+const result = (toolCallId: string | undefined, content = "r", name?: string): Message => ({
+  role: "tool",
+  content,
+  ...(toolCallId !== undefined && { toolCallId }),
+  ...(name !== undefined && { name }),
+});
+
+describe("ids of calls", () => {
+  test("nine letters and digits where the template demands it: always the same for an id", () => {
+    const turns = (id: string) => prompt(mistral, [user("a"), calls(call(id)), result(id)]);
+    const [, given, answered] = /"id": "(.*?)".*"call_id": "(.*?)"/.exec(turns("call_0123456789abcdef")) ?? [];
+    expect(given).toMatch(/^[a-zA-Z0-9]{9}$/);
+    expect(answered).toBe(given!);
+    expect(turns("call_0123456789abcdef")).toBe(turns("call_0123456789abcdef"));
+    expect(turns("call_0123456789abcdeg")).not.toContain(given!);
+    expect(turns("abcDEF123")).toContain('"call_id": "abcDEF123"');
+  });
+
+  test("Kimi's count the calls of the conversation; its own ones stay", () => {
+    const text = prompt(kimi, [
+      user("a"),
+      calls(call("call_1"), call("call_2", "{}", "g.h")),
+      result("call_2"),
+      result("call_1"),
+      calls(call("call_1")),
+      result("call_1"),
+      calls(call("functions.f:7")),
+      result("functions.f:7"),
+    ]);
+    const begun = [...text.matchAll(/<\|tool_call_begin\|>(.*?)</g)].map(([, id]) => id);
+    expect(begun).toEqual(["functions.f:0", "functions.g.h:1", "functions.f:2", "functions.f:7"]);
+    const returned = [...text.matchAll(/Return of (\S+)/g)].map(([, id]) => id);
+    expect(returned).toEqual(["functions.g.h:1", "functions.f:0", "functions.f:2", "functions.f:7"]);
+  });
+
+  test("results without an id belong to the calls of their name, in order", () => {
+    const turns = [user("a"), calls(call("x", "{}", "f"), call("y", "{}", "g"), call("z", "{}", "f"))];
+    const text = prompt(kimi, [
+      ...turns,
+      result(undefined, "1", "g"),
+      result(undefined, "2", "f"),
+      result(undefined, "3"),
+    ]);
+    expect([...text.matchAll(/Return of (\S+)/g)].map(([, id]) => id)).toEqual([
+      "functions.g:1",
+      "functions.f:0",
+      "functions.f:2",
+    ]);
+  });
+
+  test("an id that no call has stays", () => {
+    expect(prompt(kimi, [user("a"), result("call_9")])).toContain("Return of call_9");
+    expect(prompt("{% for m in messages %}{{ m.tool_call_id }}{% endfor %}", [result("call_9")])).toBe("call_9");
+  });
+});
+
+describe("arguments", () => {
+  const loop = (form: string) =>
+    `{% for m in messages %}{% for c in m.tool_calls or [] %}<${"{{ c.function.name }}"}:${form}>{% endfor %}{{ m.content or '' }}{% endfor %}`;
+  const asObject = loop("{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }};{% endfor %}");
+  const asText = loop("{{ '' + c.function.arguments }}");
+  const asEither = loop(
+    "{{ c.function.arguments if c.function.arguments is string else c.function.arguments | tojson }}",
+  );
+  const turns = (args: string) => [user("a"), calls(call("c", args))];
+
+  test("as an object, with numbers and order as sent; as the very text; empty ones as an empty object", () => {
+    const args = '{"b":1.0, "2":  12345678901234567890, "1": 1}';
+    expect(prompt(asObject, turns(args))).toBe("a<f:b=1.0;2=12345678901234567890;1=1;>");
+    expect(prompt(asText, turns(args))).toBe(`a<f:${args}>`);
+    expect(prompt(asEither, turns(args))).toBe('a<f:{"b": 1.0, "2": 12345678901234567890, "1": 1}>');
+    for (const empty of ["", " "]) {
+      expect(prompt(asObject, turns(empty))).toBe("a<f:>");
+      expect(prompt(asText, turns(empty))).toBe("a<f:{}>");
+    }
+    expect(prompt(asEither, turns("null"))).toBe("a<f:{}>");
+  });
+
+  test("broken ones stay as they are where the template takes text, else they are named", () => {
+    expect(prompt(asText, turns('{"a": '))).toBe('a<f:{"a": >');
+    expect(prompt(asEither, turns('{"a": '))).toBe('a<f:{"a": >');
+    expect(() => prompt(asObject, turns('{"a": '))).toThrow(
+      /messages\[1\]\.tool_calls\[0\]\.function\.arguments is not valid JSON/,
+    );
+  });
+});
+
+describe("roles", () => {
+  const order = [
+    user("a"),
+    { role: "system", content: "s" },
+    user("b"),
+    { role: "developer", content: "d" },
+  ] as Message[];
+
+  test("a template that takes every message gets them in their order", () => {
+    expect(prompt(inner, order)).toBe("[user|a][system|s][user|b][system|d]");
+    const knows = inner.replace("{{ m.role }}", "{{ 'DEV' if m.role == 'developer' else m.role }}");
+    expect(prompt(knows, order)).toBe("[user|a][system|s][user|b][DEV|d]");
+  });
+
+  test("one that drops or refuses later orders gets them all in front", () => {
+    const drops = `{% if messages[0].role == 'system' %}<{{ messages[0].content }}>{% endif %}{% for m in messages if m.role != 'system' %}[{{ m.content }}]{% endfor %}`;
+    expect(prompt(drops, order)).toBe("<s\n\nd>[a][b]");
+    const refuses = `{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('late') }}{% endif %}[{{ m.content }}]{% endfor %}`;
+    expect(prompt(refuses, order)).toBe("[s\n\nd][a][b]");
+  });
+
+  test("one that takes no orders at all says so itself", () => {
+    const refuses = `{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}[{{ m.content }}]{% endfor %}`;
+    expect(() => prompt(refuses, order)).toThrow(new InvalidRequestError("no system"));
+  });
+});
+
+describe("content", () => {
+  const parts = [
+    { type: "text", text: "One" },
+    { type: "text", text: "two" },
+  ] as const;
+  const printed = (form: string) => `{% for m in messages %}${form}{% endfor %}`;
+
+  test("parts stay parts where the template reads them, else they are lines", () => {
+    const both = printed(
+      "{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}",
+    );
+    const only = printed("{% for p in m.content %}{{ p.text }}{% endfor %}");
+    const first = printed("{{ m.content if m.content is string else m.content[0].text }}");
+    expect(prompt(both, [user(parts)])).toBe("Onetwo");
+    expect(prompt(only, [user(parts)])).toBe("Onetwo");
+    expect(prompt(only, [user("One")])).toBe("One");
+    for (const text of [inner, first, printed("{{ m.content | trim }}"), printed("{{ m.content | tojson }}")])
+      expect(prompt(text, [user(parts)])).toMatch(/One(?:\n|\\n)two/);
+  });
+});
+
+describe("thinking", () => {
+  const by = (key: string) => `{{ messages[0].content }}{% if ${key} is not defined or ${key} %}<think>{% endif %}`;
+  const shown = (key: string, more: Partial<Conversation>) => prompt(by(key), [user("a")], more);
+
+  test.each(["enable_thinking", "thinking"])(
+    "the lowest efforts switch it off by the template's own key: %s",
+    (key) => {
+      for (const reasoningEffort of ["none", "minimal", 0]) expect(shown(key, { reasoningEffort })).toBe("a");
+      for (const reasoningEffort of ["low", "high", 0.5]) expect(shown(key, { reasoningEffort })).toBe("a<think>");
+      expect(shown(key, { reasoningEffort: "none", templateVariables: { [key]: true } })).toBe("a<think>");
+      expect(shown(key, { templateVariables: new Map([[key, false]]) })).toBe("a");
+    },
+  );
+
+  test("templates that know efforts are told", () => {
+    expect(prompt("{{ reasoning_effort }}{{ enable_thinking }}", [user("a")], { reasoningEffort: "high" })).toBe(
+      "high",
+    );
+  });
+
+  test("it can be switched off for a conversation, or not", () => {
+    const template = compileChatTemplate(by("thinking"), {});
+    const quiet = withoutThinking(conversation([user("a")], { templateVariables: { thinking: true } }), template);
+    expect(renderPrompt(quiet!, template)).toBe("a");
+    expect(withoutThinking(conversation([user("a")]), compileChatTemplate(inner, {}))).toBeUndefined();
+  });
+});
+
+test("a template is tried out once", () => {
+  let renders = 0;
+  const compiled = compileChatTemplate(inner, {});
+  const counted: ChatTemplate = {
+    needsNullContent: false,
+    render(input) {
+      renders++;
+      return compiled.render(input);
+    },
+  };
+  const traits = templateTraits(counted, undefined, false);
+  const probes = renders;
+  expect(probes).toBeGreaterThan(10);
+  expect(templateTraits(counted, undefined, false)).toBe(traits);
+  expect(renders).toBe(probes);
+  for (let i = 0; i < 100; i++) templateTraits(counted, `name ${i}`, true);
+  const before = renders;
+  templateTraits(counted, "name 0", true);
+  expect(renders).toBe(before);
+});

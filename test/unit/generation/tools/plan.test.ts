@@ -1,0 +1,229 @@
+import { describe, expect, test } from "bun:test";
+import type { Constraint } from "../../../../src/engines/engine.ts";
+import { InvalidRequestError, UnsupportedError } from "../../../../src/errors.ts";
+import type { Conversation, ToolChoice, ToolDefinition } from "../../../../src/generation/conversation.ts";
+import { type PlanOptions, planTools, ReasoningInTheWayError } from "../../../../src/generation/tools/plan.ts";
+import { planPrompt } from "../../../../src/generation/tools/plan-prompt.ts";
+import { structuralTagParsers } from "../../../../src/generation/tools/structural-tag.ts";
+import { opensReasoning } from "../../../../src/parsers/detect.ts";
+import { parserNames } from "../../../../src/parsers/names.ts";
+import { compileChatTemplate } from "../../../../src/template/chat-template.ts";
+import { compileModelTemplate } from "../../../../src/template/model-template.ts";
+import { demoTemplate } from "../demo-tokenizer.ts";
+
+const tool = (name: string, parameters?: unknown): ToolDefinition => ({
+  type: "function",
+  name,
+  strict: false,
+  ...(parameters !== undefined && { parameters }),
+});
+const F = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
+const G = { type: "object", properties: { b: { $ref: "#/$defs/B" } }, $defs: { B: { type: "integer" } } };
+
+const conversation = (toolChoice: ToolChoice, more: Partial<Conversation> = {}): Conversation => ({
+  messages: [{ role: "user", content: "Hi" }],
+  tools: [tool("f", F), tool("g", G)],
+  toolChoice,
+  parallelToolCalls: true,
+  addGenerationPrompt: true,
+  continueFinalMessage: false,
+  templateVariables: {},
+  ...more,
+});
+const kinds = (...all: Constraint["kind"][]) => new Set(all);
+const ALL = kinds("structural_tag", "json_schema", "regex", "grammar", "choice", "json_object");
+const options = (more: Partial<PlanOptions> = {}): PlanOptions => ({
+  toolParser: "qwen",
+  reasoningParser: "qwen3",
+  startsInReasoning: false,
+  engineConstraints: ALL,
+  ...more,
+});
+const schemaOf = (constraint: Constraint | undefined): unknown =>
+  constraint?.kind === "json_schema" ? JSON.parse(constraint.schema) : constraint;
+const FORCED: readonly ToolChoice[] = [
+  { mode: "required" },
+  { mode: "required", named: "g" },
+  { mode: "required", allowed: ["g"] },
+];
+
+describe("modes", () => {
+  const families = [...structuralTagParsers(), "pythonic", "json", "gemma4", "hermes", "qwen3_coder"];
+
+  test.each(families)("%s: none and auto leave the model free", (toolParser) => {
+    const none = planTools(conversation({ mode: "none" }), options({ toolParser }));
+    expect(none).toMatchObject({ parse: false, output: "native", constraint: undefined, single: false });
+    for (const choice of [{ mode: "auto" }, { mode: "auto", allowed: ["g"] }] as const) {
+      const auto = planTools(conversation(choice), options({ toolParser, startsInReasoning: true }));
+      expect(auto).toMatchObject({ parse: true, output: "native", constraint: undefined, single: false });
+    }
+  });
+
+  test.each(structuralTagParsers())("%s: a call that must be made is one in its own format", (toolParser) => {
+    for (const choice of FORCED) {
+      const plan = planTools(conversation(choice), options({ toolParser, reasoningParser: undefined }));
+      expect(plan).toMatchObject({ parse: true, output: "native", single: choice.named !== undefined });
+      if (plan.constraint?.kind !== "structural_tag") throw new Error("no tag");
+      const { type, format } = JSON.parse(plan.constraint.tag) as { type: string; format: unknown };
+      expect(type).toBe("structural_tag");
+      const text = JSON.stringify(format);
+      expect(text.includes('"b"')).toBe(true);
+      expect(text.includes('"a"')).toBe(choice.named === undefined && choice.allowed === undefined);
+    }
+  });
+
+  test.each(["pythonic", "json", "gemma4", "passthrough", undefined])("%s: by a JSON schema", (toolParser) => {
+    for (const choice of FORCED) {
+      const plan = planTools(conversation(choice), options({ toolParser }));
+      expect(plan.output).toEqual(choice.named === undefined ? "json" : { named: "g" });
+      expect(plan.constraint?.kind).toBe("json_schema");
+      expect(plan.parse).toBe(true);
+    }
+  });
+
+  test("tags are for the parsers that there are", () => {
+    const { tool: known } = parserNames();
+    expect(structuralTagParsers().filter((name) => !known.includes(name))).toEqual([]);
+  });
+
+  test("other names of a parser mean the same", () => {
+    const plan = (toolParser: string) =>
+      planTools(conversation({ mode: "required" }), options({ toolParser })).constraint;
+    expect(plan("hermes")).toEqual(plan("qwen"));
+    expect(plan("qwen3_coder")).toEqual(plan("qwen_xml"));
+  });
+
+  test("without tools nothing is looked for; without a parser neither", () => {
+    expect(planTools(conversation({ mode: "auto" }, { tools: [] }), options()).parse).toBe(false);
+    expect(planTools(conversation({ mode: "auto" }), options({ toolParser: undefined })).parse).toBe(false);
+    expect(planTools(conversation({ mode: "auto" }), options({ toolParser: "none" })).parse).toBe(false);
+  });
+
+  test("one call only", () => {
+    const one = (choice: ToolChoice, more: Partial<PlanOptions> = {}) =>
+      planTools(conversation(choice, { parallelToolCalls: false }), options(more));
+    expect(one({ mode: "auto" }).single).toBe(true);
+    const plan = one({ mode: "required" });
+    expect(plan.single).toBe(true);
+    expect(JSON.stringify(plan.constraint)).toContain('stop_after_first\\":true');
+    expect(schemaOf(one({ mode: "required" }, { toolParser: undefined }).constraint)).toMatchObject({ maxItems: 1 });
+  });
+});
+
+describe("JSON schemas", () => {
+  const json = options({ engineConstraints: kinds("json_schema") });
+
+  test("a list of calls, with the definitions of all tools at the top", () => {
+    const plan = planTools(conversation({ mode: "required" }), json);
+    expect(plan.output).toBe("json");
+    expect(schemaOf(plan.constraint)).toEqual({
+      type: "array",
+      minItems: 1,
+      items: {
+        type: "object",
+        anyOf: [
+          { properties: { name: { type: "string", enum: ["f"] }, parameters: F }, required: ["name", "parameters"] },
+          {
+            properties: {
+              name: { type: "string", enum: ["g"] },
+              parameters: { type: "object", properties: { b: { $ref: "#/$defs/B" } } },
+            },
+            required: ["name", "parameters"],
+          },
+        ],
+      },
+      $defs: { B: { type: "integer" } },
+    });
+  });
+
+  test("a named function: its parameters, or any object", () => {
+    const named = (name: string, tools: ToolDefinition[]) =>
+      schemaOf(planTools(conversation({ mode: "required", named: name }, { tools }), json).constraint);
+    expect(named("g", [tool("f", F), tool("g", G)])).toEqual(G);
+    expect(named("h", [tool("h")])).toEqual({ type: "object" });
+    const custom: ToolDefinition = { type: "custom", name: "c", strict: false };
+    expect(named("c", [custom])).toMatchObject({ properties: { input: { type: "string" } }, required: ["input"] });
+  });
+
+  test("definitions that clash, and references to elsewhere, are refused", () => {
+    const with2 = (parameters: unknown) => () =>
+      planTools(conversation({ mode: "required" }, { tools: [tool("g", G), tool("h", parameters)] }), json);
+    expect(with2({ ...G })).not.toThrow();
+    expect(with2({ ...G, $defs: { B: { type: "string" } } })).toThrow(InvalidRequestError);
+    expect(with2({ properties: { a: { $ref: "#/properties/b" } } })).toThrow(InvalidRequestError);
+    expect(with2({ properties: { a: { $ref: "#" } } })).toThrow(InvalidRequestError);
+  });
+});
+
+describe("refused", () => {
+  test.each(FORCED)("%j where the engine enforces nothing", (choice) => {
+    expect(() => planTools(conversation(choice), options({ engineConstraints: kinds() }))).toThrow(UnsupportedError);
+    expect(() => planTools(conversation(choice), options({ engineConstraints: kinds("regex") }))).toThrow(
+      UnsupportedError,
+    );
+  });
+
+  test("beside a format of the answer, but not when no call must be made", () => {
+    for (const choice of FORCED)
+      expect(() => planTools(conversation(choice), options({ isConstrained: true }))).toThrow(InvalidRequestError);
+    expect(planTools(conversation({ mode: "auto" }), options({ isConstrained: true })).parse).toBe(true);
+  });
+});
+
+describe("reasoning", () => {
+  const tagOf = (more: Partial<PlanOptions>): string => {
+    const { constraint } = planTools(conversation({ mode: "required" }), options(more));
+    return constraint?.kind === "structural_tag" ? constraint.tag : "";
+  };
+
+  test("a tag lets it pass, unless the engine does so by itself", () => {
+    expect(JSON.parse(tagOf({})).format.elements[0].type).toBe("optional");
+    expect(JSON.parse(tagOf({ startsInReasoning: true })).format.elements[0]).toMatchObject({
+      type: "tag",
+      begin: "",
+      end: "</think>",
+    });
+    expect(JSON.parse(tagOf({ startsInReasoning: true, engineWaitsForReasoning: true })).format.elements[0].type).toBe(
+      "tags_with_separator",
+    );
+  });
+
+  test("JSON does not go with it", () => {
+    const json = { engineConstraints: kinds("json_schema"), startsInReasoning: true };
+    for (const choice of FORCED) {
+      expect(() => planTools(conversation(choice), options(json))).toThrow(ReasoningInTheWayError);
+      expect(planTools(conversation(choice), options({ ...json, engineWaitsForReasoning: true })).parse).toBe(true);
+    }
+    // open, and how it ends is not known: no tag could let it pass
+    expect(() => tagOf({ startsInReasoning: true, reasoningParser: undefined })).toThrow(ReasoningInTheWayError);
+  });
+
+  const forced = conversation({ mode: "required" });
+  const planned = (source: string, more: Partial<PlanOptions> = {}) => {
+    const { startsInReasoning: _, ...rest } = options({ engineConstraints: kinds("json_schema"), ...more });
+    return planPrompt(forced, compileChatTemplate(source, {}), {
+      ...rest,
+      opensReasoning: (text) => opensReasoning(text, "qwen3"),
+    });
+  };
+  const SWITCHED =
+    "{{ messages[0].content }}{% if thinking is not defined or thinking %}<think>{% else %}<think></think>{% endif %}";
+
+  test("it is switched off for a JSON schema where the template can", () => {
+    const found = planned(SWITCHED);
+    expect(found).toMatchObject({ text: "Hi<think></think>", startsInReasoning: false, plan: { output: "json" } });
+    expect(planned(SWITCHED, { engineConstraints: ALL })).toMatchObject({ text: "Hi<think>", startsInReasoning: true });
+    expect(() => planned("{{ messages[0].content }}<think>")).toThrow(ReasoningInTheWayError);
+  });
+
+  test("Qwen 3: nothing is open, and the tag has the form of its template", () => {
+    const { startsInReasoning: _, ...rest } = options();
+    const found = planPrompt(forced, compileModelTemplate(demoTemplate!), {
+      ...rest,
+      opensReasoning: (text) => opensReasoning(text, "qwen3"),
+    });
+    expect(found.startsInReasoning).toBe(false);
+    expect(found.text).toEndWith("<|im_start|>assistant\n");
+    expect(JSON.stringify(found.plan.constraint)).toContain("<tool_call>");
+  });
+});
