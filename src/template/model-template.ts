@@ -68,13 +68,17 @@ function specialTokens(
   map: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, string>> {
   const specials: Record<string, string> = {};
+  const add = (name: string, value: unknown): void => {
+    const text = tokenText(value);
+    if (text !== undefined) specials[name] = text;
+  };
   const extra = config["extra_special_tokens"];
   const named = typeof extra === "object" && extra !== null && !Array.isArray(extra) ? extra : {};
-  const legacy = config["added_tokens_decoder"] === undefined ? map : {};
-  for (const [name, value] of [...Object.entries(legacy), ...Object.entries(named), ...Object.entries(config)]) {
-    const text = name.endsWith("_token") ? tokenText(value) : undefined;
-    if (text !== undefined) specials[name] = text;
-  }
+  for (const [name, value] of Object.entries(config)) if (name.endsWith("_token")) add(name, value);
+  for (const [name, value] of Object.entries(named)) add(name, value);
+  // an older file, which counts only where the configuration does not list its tokens
+  if (config["added_tokens_decoder"] === undefined)
+    for (const [name, value] of Object.entries(map)) if (name.endsWith("_token")) add(name, value);
   return specials;
 }
 

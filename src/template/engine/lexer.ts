@@ -112,6 +112,8 @@ export function tokenize(template: string): Token[] {
     const [whole, rawSign, opener, sign = ""] = tag;
     data(tag.index, rawSign ?? sign, opener !== "{{");
     advance(tag.index + whole.length);
+    // Jinja takes an opener at the very end for nothing
+    if (at === source.length && opener !== "{%" && opener !== "{{") break;
     if (opener === undefined) {
       RAW_END.lastIndex = at;
       const end = RAW_END.exec(source) ?? syntaxError("Missing end of raw directive", line);

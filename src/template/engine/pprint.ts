@@ -1,8 +1,8 @@
 /** The filter `pprint`: Python's `pprint.pformat`, 80 columns wide, with the keys of dicts in order. */
 
-import { ChatTemplateError } from "../errors.ts";
+import { ChatTemplateError, TemplateLimitError } from "../errors.ts";
 import { compare, pairsOf } from "./dict.ts";
-import { charge, chargeScan, chargeText, deeper } from "./limits.ts";
+import { budget, charge, chargeScan, chargeText, deeper } from "./limits.ts";
 import { textLength } from "./sequences.ts";
 import { splitLines } from "./strings.ts";
 import { repr } from "./text.ts";
@@ -89,10 +89,12 @@ function words(line: string, width: number, room: number): string[] {
 
 /** Keys that can't be compared are ordered by the names of their types. */
 function order(a: Value, b: Value): number {
+  const { depth } = budget;
   try {
     return compare(a, b);
   } catch (error) {
-    if (!(error instanceof ChatTemplateError)) throw error;
+    if (!(error instanceof ChatTemplateError) || error instanceof TemplateLimitError) throw error;
+    budget.depth = depth;
     return typeName(a) < typeName(b) ? -1 : 1;
   }
 }

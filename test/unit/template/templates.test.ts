@@ -81,25 +81,21 @@ describe("where a template is found", () => {
     expect(found?.specials).toEqual({ bos_token: "<s>", eos_token: "</s>" });
   });
 
-  test("models name further tokens of their own", () => {
-    const found = findChatTemplate(
-      files({
-        "tokenizer_config.json": {
-          ...config,
-          bos_token: "<s>",
-          image_token: { content: "<image>" },
-          add_bos_token: true,
-          extra_special_tokens: { audio_token: "<audio>" },
-        },
-        "special_tokens_map.json": { bos_token: "<old>", eos_token: { content: "</s>" } },
-      }),
-    );
-    expect(found?.specials).toEqual({
+  test("models name further tokens of their own; the older file of special tokens counts before the configuration", () => {
+    const given = {
+      ...config,
       bos_token: "<s>",
-      eos_token: "</s>",
-      image_token: "<image>",
-      audio_token: "<audio>",
-    });
+      image_token: { content: "<image>" },
+      add_bos_token: true,
+      extra_special_tokens: { audio_token: "<audio>", vision: "<vision>" },
+    };
+    const map = { bos_token: "<older>", eos_token: { content: "</s>" }, additional_special_tokens: ["<x>"] };
+    const specials = (more: object) =>
+      findChatTemplate(files({ "tokenizer_config.json": { ...given, ...more }, "special_tokens_map.json": map }))
+        ?.specials;
+    const own = { bos_token: "<s>", image_token: "<image>", audio_token: "<audio>", vision: "<vision>" };
+    expect(specials({ added_tokens_decoder: {} })).toEqual(own);
+    expect(specials({})).toEqual({ ...own, bos_token: "<older>", eos_token: "</s>" });
   });
 
   test("several templates: by tools, by name, from a list or a folder; the file is not trimmed", () => {
