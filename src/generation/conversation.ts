@@ -63,6 +63,8 @@ export interface Conversation {
   readonly continueFinalMessage: boolean | string;
   /** How much the model is to think: a level of OpenAI's scale, or a number up to 1. `none`, `minimal` and 0 switch thinking off. */
   readonly reasoningEffort?: string | number;
+  /** The format that is asked of the answer, in the form of Chat Completions; some templates tell the model. */
+  readonly responseFormat?: unknown;
   readonly documents?: readonly unknown[];
   /** Takes the template of this name, where the model has several. */
   readonly template?: string;

@@ -91,15 +91,20 @@ export function withoutThinking(conversation: Conversation, template: ChatTempla
 const entriesOf = (variables: Conversation["templateVariables"]): Iterable<[string, unknown]> =>
   variables instanceof Map ? variables : Object.entries(variables);
 
-/** Only the lowest efforts touch the switch of thinking, so that for the others the template's own default stays. */
-function templateVariables({ reasoningEffort, templateVariables: own }: Conversation, traits: TemplateTraits) {
+/**
+ * Only the lowest efforts touch the switch of thinking, so that for the others the template's own default stays. Some formats (Kimi K3)
+ * tell the model of a choice of tools and a format of the answer.
+ */
+function templateVariables(conversation: Conversation, { thinkingKey }: TemplateTraits): ReadonlyMap<string, unknown> {
+  const { reasoningEffort, responseFormat, toolChoice, tools } = conversation;
   const variables = new Map<string, unknown>();
   if (reasoningEffort !== undefined) {
     variables.set("reasoning_effort", reasoningEffort);
     const isOff = reasoningEffort === "none" || reasoningEffort === "minimal" || reasoningEffort === 0;
-    const { thinkingKey } = traits;
     if (isOff && thinkingKey !== undefined) variables.set(thinkingKey, false);
   }
-  for (const [name, value] of entriesOf(own)) variables.set(name, value);
+  if (tools.length > 0 && toolChoice.mode !== "auto") variables.set("tool_choice", toolChoice.mode);
+  if (responseFormat !== undefined) variables.set("response_format", responseFormat);
+  for (const [name, value] of entriesOf(conversation.templateVariables)) variables.set(name, value);
   return variables;
 }

@@ -1,5 +1,5 @@
 /** Texts of bodies whose numbers and key order count: prompts print tools and the variables of templates. */
-const MEMBERS = ["tools", "functions", "documents", "chat_template_kwargs"];
+const MEMBERS = ["tools", "functions", "documents", "response_format", "chat_template_kwargs"];
 
 const texts = new WeakMap<object, string>();
 

@@ -107,13 +107,14 @@ export function chatConversation(body: ConversationRequest, raw?: string): Conve
       });
     }
   }
-  const { reasoning_effort: effort, documents, chat_template_kwargs: variables } = body;
+  const { reasoning_effort: effort, documents, response_format: format, chat_template_kwargs: variables } = body;
   return {
     messages,
     ...chatTools(body, raw),
     continueFinalMessage,
     addGenerationPrompt: continueFinalMessage === false && body.add_generation_prompt !== false,
     ...(effort !== undefined && effort !== null && { reasoningEffort: effort }),
+    ...(format && { responseFormat: lossless(raw, "response_format", format) }),
     ...(documents && { documents: lossless(raw, "documents", documents) }),
     templateVariables: variables ? lossless(raw, "chat_template_kwargs", variables) : {},
   };

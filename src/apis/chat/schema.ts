@@ -63,6 +63,7 @@ export const promptFields = {
   add_generation_prompt: maybe(t.Boolean()),
   continue_final_message: maybe(t.Union([t.Boolean(), t.String({ minLength: 1 })])),
   documents: maybe(t.Array(anything)),
+  response_format: maybe(t.Object({ type: t.String() }, { additionalProperties: true })),
 } as const;
 export const messageList = t.Array(message, { minItems: 1 });
 
@@ -96,7 +97,6 @@ export const chatRequest = t.Object(
     logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
     logprobs: maybe(t.Boolean()),
     top_logprobs: maybe(int({ minimum: 0, maximum: 20 })),
-    response_format: maybe(t.Object({ type: t.String() }, { additionalProperties: true })),
 
     modalities: maybe(t.Array(t.String())),
     audio: maybe(anything),

@@ -6,6 +6,7 @@ import type { Conversation, Message, ToolCall } from "../../../src/generation/co
 import { renderPrompt, withoutThinking } from "../../../src/generation/prompt.ts";
 import { templateTraits } from "../../../src/generation/template-traits.ts";
 import { type ChatTemplate, compileChatTemplate } from "../../../src/template/chat-template.ts";
+import { nativeEncoder } from "../../../src/template/encoders/native-encoder.ts";
 
 const golden = join(import.meta.dir, "../../golden");
 const own = (path: string): ChatTemplate =>
@@ -196,6 +197,16 @@ describe("thinking", () => {
     expect(renderPrompt(quiet!, template)).toBe("a");
     expect(withoutThinking(conversation([user("a")]), compileChatTemplate(inner, {}))).toBeUndefined();
   });
+});
+
+test("formats that tell the model of the choice of tools and of a format are given both", () => {
+  const told = (more: Partial<Conversation>) => renderPrompt(conversation([user("a")], more), nativeEncoder("kimi_k3"));
+  const tools = [{ type: "function", name: "f", strict: false }] as const;
+  expect(told({ tools, toolChoice: { mode: "required", named: "f" } })).toContain("tool_choice=required");
+  expect(told({ tools, toolChoice: { mode: "none" } })).toContain("tool_choice=none");
+  expect(told({ tools, toolChoice: { mode: "auto" } })).not.toContain("tool_choice=");
+  expect(told({})).not.toContain("tool_choice=");
+  expect(told({ responseFormat: { type: "json_object" } })).toContain("response_format=json_object");
 });
 
 test("a template is tried out once", () => {

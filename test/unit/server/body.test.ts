@@ -155,7 +155,7 @@ test("an upload that breaks off is the client's leaving", async () => {
 
 test("the text of a body is kept where a prompt may print parts of it", async () => {
   const read = (body: string) => readJson(new Request("http://x/", { method: "POST", body }), LIMIT) as Promise<object>;
-  for (const name of ["tools", "functions", "documents", "chat_template_kwargs"]) {
+  for (const name of ["tools", "functions", "documents", "response_format", "chat_template_kwargs"]) {
     const text = `{"${name}": [1.0]}`;
     expect(rawBody(await read(text))).toBe(text);
   }
