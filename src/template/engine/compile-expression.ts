@@ -108,8 +108,7 @@ function folded(node: Expression): Value | undefined {
  */
 function unfoldedBase(left: Expression, right: Expression): Value | undefined {
   const base = numeric(folded(left) ?? null);
-  if (base === undefined || folded({ type: "binary", operator: "**", left, right, line: left.line }) !== undefined)
-    return undefined;
+  if (base === undefined || folded(right) !== undefined) return undefined;
   const negative = base instanceof PyFloat ? base.value < 0 || Object.is(base.value, -0) : base < 0;
   return negative ? negate(base) : undefined;
 }

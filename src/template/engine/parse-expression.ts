@@ -9,8 +9,6 @@ export interface TupleOptions {
   /** `ns.name` is a target, too. */
   readonly namespaces?: boolean;
   readonly conditions?: boolean;
-  /** A name that ends it. */
-  readonly end?: string;
   /** An empty one is allowed. */
   readonly parentheses?: boolean;
 }
@@ -188,7 +186,6 @@ export function parseTuple(s: TokenStream, options: TupleOptions = {}): Expressi
   for (;;) {
     if (items.length > 0) s.expectOperator(",");
     if (s.is("variable_end") || s.is("block_end") || s.isOperator(")")) break;
-    if (options.end !== undefined && s.isName(options.end)) break;
     items.push(
       options.simple === true
         ? s.nested(() => primary(s, options.namespaces === true))

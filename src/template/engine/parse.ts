@@ -117,9 +117,9 @@ function targetName(s: TokenStream): Name {
 
 function parseFor(s: TokenStream): Statement {
   const { line } = s.next();
-  const target = assignTarget(s, { end: "in" });
+  const target = assignTarget(s, {});
   s.expect("name", "in");
-  const over = parseTuple(s, { conditions: false, end: "recursive" });
+  const over = parseTuple(s, { conditions: false });
   const test = s.skipName("if") ? parseExpression(s) : undefined;
   const recursive = s.skipName("recursive");
   const inner = block(s, "endfor", "else");
