@@ -39,7 +39,14 @@ export interface ParsingOptions extends CallOptions {
   readonly isForced: boolean;
 }
 
-const NO_CALLS: CallOptions = { callId: () => "", single: false };
+/** Why an answer has ended, by how its text ended and how many calls in it are complete. */
+export const finishReason = (
+  reason: "stop" | "length",
+  calls: number,
+  parsing: Pick<ParsingOptions, "isForced"> | undefined,
+): FinishReason => (reason === "stop" && calls > 0 && parsing?.isForced === false ? "tool_calls" : reason);
+
+export const NO_CALLS: CallOptions = { callId: () => "", single: false, customTools: new Set() };
 
 /** One choice on its way from token ids to text. */
 export class Choice {
@@ -188,19 +195,15 @@ export class Choice {
     this.finished = true;
     if (typeof this.matched !== "string") this.settle("");
     this.parser?.finish(this.parts);
+    this.parts.finish();
     this.emit(sink);
     const reason = this.stopped ?? (engine?.reason === "length" ? "length" : "stop");
     sink.emit({
       type: "finish",
       index: this.index,
-      reason: this.finishReason(reason),
+      reason: finishReason(reason, this.parts.complete, this.options.parsing),
       matchedStop: this.matched ?? this.engineStop(engine),
     });
-  }
-
-  private finishReason(reason: "stop" | "length"): FinishReason {
-    const called = this.parts.complete > 0 && this.options.parsing?.isForced === false;
-    return reason === "stop" && called ? "tool_calls" : reason;
   }
 
   /** Whether an answer that ends at this token says so. As in vLLM, the model's own EOS stays quiet even when it was asked for. */

@@ -14,11 +14,23 @@ export interface LogprobEntry extends TopLogprob {
 /** `tool_calls`: it ended by itself, and there is a complete call. */
 export type FinishReason = "stop" | "length" | "tool_calls";
 
-/** A piece of what a model says. `call` counts the tool calls of a choice from 0; the arguments of a call, joined, are one JSON text. */
+/** `custom`: the tool takes free text. */
+export type CallKind = "function" | "custom";
+
+/**
+ * A piece of what a model says. `call` counts the tool calls of a choice from 0; the arguments of a call, joined, are one JSON text, or
+ * the free text of a custom tool.
+ */
 export type OutputPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
-  | { readonly type: "tool_start"; readonly call: number; readonly id: string; readonly name: string }
+  | {
+      readonly type: "tool_start";
+      readonly call: number;
+      readonly id: string;
+      readonly name: string;
+      readonly kind: CallKind;
+    }
   | { readonly type: "tool_arguments"; readonly call: number; readonly text: string }
   /** The call is complete. Of one that was cut off nothing more comes. */
   | { readonly type: "tool_end"; readonly call: number };

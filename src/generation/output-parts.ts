@@ -1,5 +1,6 @@
 import type { ParserSink } from "../parsers/events.ts";
 import type { OutputPart } from "./events.ts";
+import { CustomInput } from "./tools/custom-input.ts";
 
 /** How the calls of an answer are told. */
 export interface CallOptions {
@@ -7,6 +8,8 @@ export interface CallOptions {
   readonly callId: (written: string | undefined) => string;
   /** Only the first call counts (`parallel_tool_calls: false`). */
   readonly single: boolean;
+  /** Names of the tools that take free text. */
+  readonly customTools: ReadonlySet<string>;
 }
 
 /** Collects what a parser says until it is given out, and counts. */
@@ -20,6 +23,8 @@ export class OutputParts implements ParserSink {
   private parts: OutputPart[] = [];
   /** Text at the end of `parts` that more may follow. */
   private last: { readonly type: "text" | "reasoning"; text: string } | undefined;
+  /** The free text of the call that is open, where its tool takes one. */
+  private custom: { readonly call: number; readonly input: CustomInput } | undefined;
 
   constructor(private readonly options: CallOptions) {}
 
@@ -41,17 +46,28 @@ export class OutputParts implements ParserSink {
 
   toolStart(call: number, name: string, id: string | undefined): void {
     if (this.isLeftOut(call)) return;
-    this.add({ type: "tool_start", call, id: this.options.callId(id), name });
+    this.finish();
+    const isCustom = this.options.customTools.has(name);
+    this.custom = isCustom ? { call, input: new CustomInput() } : undefined;
+    this.add({ type: "tool_start", call, id: this.options.callId(id), name, kind: isCustom ? "custom" : "function" });
   }
 
   toolArguments(call: number, text: string): void {
-    if (!this.isLeftOut(call)) this.add({ type: "tool_arguments", call, text });
+    if (!this.isLeftOut(call)) this.arguments(call, this.custom?.call === call ? this.custom.input.push(text) : text);
   }
 
   toolEnd(call: number): void {
     if (this.isLeftOut(call)) return;
+    this.finish();
     this.complete++;
     this.add({ type: "tool_end", call });
+  }
+
+  /** No more comes of the call that is open. */
+  finish(): void {
+    const { custom } = this;
+    this.custom = undefined;
+    if (custom !== undefined) this.arguments(custom.call, custom.input.end());
   }
 
   /** No further call is wanted. */
@@ -83,6 +99,10 @@ export class OutputParts implements ParserSink {
       this.last = { type, text };
       this.parts.push(this.last);
     }
+  }
+
+  private arguments(call: number, text: string): void {
+    if (text !== "") this.add({ type: "tool_arguments", call, text });
   }
 
   private add(part: OutputPart): void {

@@ -1,4 +1,5 @@
 import type { ContentFilter } from "../parsers/filter.ts";
+import { toolParserName } from "../parsers/names.ts";
 import { createOutputParser, type OutputParser } from "../parsers/parser.ts";
 import type { ToolSchema } from "../parsers/tools.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -13,6 +14,8 @@ export interface ParserNames {
 /** What an answer may hold, and how it is to be read. */
 export interface AnswerShape {
   readonly tools: readonly ToolSchema[];
+  /** Those of the tools that take free text, by name. */
+  readonly customTools?: ReadonlySet<string>;
   /** False: calls are not looked for. */
   readonly parseTools: boolean;
   /** The prompt ends inside an open reasoning block. */
@@ -25,15 +28,23 @@ export interface AnswerShape {
   readonly forced?: (filter: ContentFilter | undefined, singleTokenMarkers: ReadonlySet<string>) => OutputParser;
 }
 
+/** What tells which markers are single tokens. */
+export type Vocabulary = Pick<Tokenizer, "tokenId" | "isAdded">;
+
+/** That of plain text: all markers are text. */
+export const TEXT_ONLY: Vocabulary = { tokenId: () => undefined, isAdded: () => false };
+
 interface Markers {
   readonly byId: ReadonlyMap<number, string>;
   readonly texts: ReadonlySet<string>;
 }
 
-const known = new WeakMap<Tokenizer, Map<string, Markers>>();
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+const known = new WeakMap<Vocabulary, Map<string, Markers>>();
 
 /** Those of a parser's markers that are single tokens of a vocabulary. */
-function markersOf(tokenizer: Tokenizer, { reasoning, tool }: ParserNames): Markers {
+function markersOf(tokenizer: Vocabulary, { reasoning, tool }: ParserNames): Markers {
   let byNames = known.get(tokenizer);
   if (byNames === undefined) {
     byNames = new Map();
@@ -75,7 +86,7 @@ function mistralCallId(): string {
  * exist.
  */
 export function parsingOptions(
-  tokenizer: Tokenizer,
+  tokenizer: Vocabulary,
   names: ParserNames,
   shape: AnswerShape,
 ): ParsingOptions | undefined {
@@ -92,12 +103,13 @@ export function parsingOptions(
       constrained: shape.constrained,
       ...(filter !== undefined && { filter }),
     });
-  const fresh = names.tool === "mistral" ? mistralCallId : newCallId;
+  const fresh = toolParserName(names.tool) === "mistral" ? mistralCallId : newCallId;
   return {
     parser,
     markers: markers.byId,
-    callId: (written) => written ?? fresh(),
+    callId: (written) => written || fresh(),
     single: shape.single,
+    customTools: shape.customTools ?? NO_NAMES,
     isForced: shape.isForced,
   };
 }

@@ -1,3 +1,4 @@
+import type { CallKind, FinishReason } from "../../generation/events.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 
 /** What every object and chunk of one chat answer has in common. */
@@ -18,12 +19,25 @@ export interface ChatAnswer {
   readonly continuousUsage: boolean;
   /** The fields that reasoning goes to. */
   readonly reasoningFields: readonly ("reasoning_content" | "reasoning")[];
+  /** The request named its tools as `functions`: a call is told as `function_call`. */
+  readonly legacyCalls: boolean;
+  /** The answer is read for reasoning or calls. */
+  readonly parsed: boolean;
 }
 
 /** Reasoning under each of its names. */
 export function reasoningFields(answer: ChatAnswer, text: string): Record<string, string> {
   return Object.fromEntries(answer.reasoningFields.map((name) => [name, text]));
 }
+
+/** A call, or a piece of one without its name, as the member of a message or delta that tells it. */
+export function toolCallFields(kind: CallKind, text: string, name?: string): Record<string, unknown> {
+  const named = name === undefined ? {} : { name };
+  return kind === "custom" ? { custom: { ...named, input: text } } : { function: { ...named, arguments: text } };
+}
+
+export const finishReason = (answer: ChatAnswer, reason: FinishReason): string =>
+  reason === "tool_calls" && answer.legacyCalls ? "function_call" : reason;
 
 /** Where a choice ended by something the request named, engines and gateways show it: vLLM as stop_reason, SGLang and SMG as matched_stop. */
 export function stopFields(matched: string | number | undefined): {

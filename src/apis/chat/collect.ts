@@ -1,5 +1,6 @@
 import type { GatewayError } from "../../errors.ts";
 import type {
+  CallKind,
   FinishReason,
   GenerationEvent,
   GenerationSink,
@@ -8,11 +9,12 @@ import type {
 } from "../../generation/events.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { type Usage, usage } from "../openai/usage.ts";
-import { type ChatAnswer, reasoningFields, stopFields } from "./answer.ts";
+import { type ChatAnswer, finishReason, reasoningFields, stopFields, toolCallFields } from "./answer.ts";
 
 interface CollectedCall {
   readonly id: string;
   readonly name: string;
+  readonly kind: CallKind;
   arguments: string;
 }
 
@@ -30,8 +32,10 @@ interface Collected {
 function collect(choice: Collected, part: OutputPart): void {
   if (part.type === "text") choice.text += part.text;
   else if (part.type === "reasoning") choice.reasoning += part.text;
-  else if (part.type === "tool_start") choice.calls[part.call] = { id: part.id, name: part.name, arguments: "" };
-  else if (part.type === "tool_arguments") choice.calls[part.call]!.arguments += part.text;
+  else if (part.type === "tool_start") {
+    const { id, name, kind } = part;
+    choice.calls[part.call] = { id, name, kind, arguments: "" };
+  } else if (part.type === "tool_arguments") choice.calls[part.call]!.arguments += part.text;
 }
 
 /** Collects the events of a generation into one `chat.completion` object. */
@@ -73,16 +77,23 @@ export class ChatCollector implements GenerationSink {
   private message({ text, reasoning, calls }: Collected): Record<string, unknown> {
     return {
       role: "assistant",
-      content: text === "" && calls.length > 0 ? null : text,
+      content: text === "" && (calls.length > 0 || reasoning !== "") ? null : text,
       refusal: null,
       ...(reasoning !== "" && reasoningFields(this.answer, reasoning)),
-      ...(calls.length > 0 && {
-        tool_calls: calls.map(({ id, name, arguments: args }) => ({
-          id,
-          type: "function",
-          function: { name, arguments: args },
-        })),
-      }),
+      ...this.calls(calls),
+    };
+  }
+
+  private calls(calls: readonly CollectedCall[]): Record<string, unknown> {
+    const [first] = calls;
+    if (first === undefined) return {};
+    if (this.answer.legacyCalls) return { function_call: { name: first.name, arguments: first.arguments } };
+    return {
+      tool_calls: calls.map(({ id, kind, name, arguments: args }) => ({
+        id,
+        type: kind,
+        ...toolCallFields(kind, args, name),
+      })),
     };
   }
 
@@ -100,7 +111,7 @@ export class ChatCollector implements GenerationSink {
         logprobs: answer.logprobs
           ? { content: chatLogprobs(choice.logprobs, answer.tokenizer, answer.tokensAsIds), refusal: null }
           : null,
-        finish_reason: choice.finish,
+        finish_reason: choice.finish === undefined ? null : finishReason(answer, choice.finish),
         ...stopFields(choice.matchedStop),
         ...(answer.promptTokenIds && { token_ids: choice.tokenIds }),
       })),

@@ -18,6 +18,7 @@ import { chatParsing, chatPlan, REASONING_FIELDS } from "./parsing.ts";
 import { chatSampling } from "./sampling.ts";
 import type { ChatRequest } from "./schema.ts";
 import { ChatStream, type FrameWriter } from "./stream.ts";
+import { isLegacy } from "./tool-choice.ts";
 
 /** Answers a validated chat request. Throws GatewayErrors; the scope is finished when the answer is complete. */
 export async function handleChat(body: ChatRequest, context: ServerContext, scope: RequestScope): Promise<Response> {
@@ -40,8 +41,8 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
     });
     const { constraint } = planned.plan;
     const sampling = constraint === undefined ? asked : { ...asked, constraint };
-    const answer = chatAnswer(body, scope, context, model, prompt);
     const parsing = chatParsing(body, conversation, model, planned, sampling.constraint !== undefined);
+    const answer = chatAnswer(body, scope, context, model, prompt, parsing !== undefined);
     const generation = chatGeneration(body, scope, context, model, prompt, sampling, answer, parsing);
     return stream ? await streamed(generation, answer, context, scope) : await collected(generation, answer, scope);
   } catch (error) {
@@ -80,6 +81,7 @@ function chatAnswer(
   context: ServerContext,
   model: Model,
   prompt: Prompt,
+  parsed: boolean,
 ): ChatAnswer {
   return {
     id: scope.id.startsWith("chatcmpl-") ? scope.id : `chatcmpl-${scope.id}`,
@@ -94,6 +96,8 @@ function chatAnswer(
     includeUsage: body.stream_options?.include_usage === true,
     continuousUsage: body.stream_options?.continuous_usage_stats === true,
     reasoningFields: body.include_reasoning === false ? [] : REASONING_FIELDS[context.config.reasoningField],
+    legacyCalls: isLegacy(body),
+    parsed,
   };
 }
 
@@ -122,6 +126,8 @@ function chatGeneration(
     stopInReasoning: context.config.stopInReasoning,
     parsing,
   };
+  // The gateway itself ends an answer at a stop string or behind the one call that is wanted, if it sees the tokens as they come.
+  const endsHere = answer.choices === 1 && (stop.length > 0 || parsing?.single === true);
   // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: only the
   // engine can end one of them.
   const engineStops = answer.choices > 1 ? sampling : { ...sampling, stop: [] };
@@ -134,7 +140,7 @@ function chatGeneration(
       requestId: `${body.rid ?? body.request_id ?? scope.id}-${crypto.randomUUID()}`,
       tokenIds: prompt.tokenIds,
       sampling: engineStops,
-      stream: body.stream === true || (stop.length > 0 && answer.choices === 1),
+      stream: body.stream === true || endsHere,
       ...(dataParallelRank !== undefined && dataParallelRank !== null && { dataParallelRank }),
     },
   };

@@ -2,10 +2,12 @@ import type { Constraint } from "../../engines/engine.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
-import { parsingOptions } from "../../generation/parsing.ts";
+import { type ParserNames, parsingOptions, type Vocabulary } from "../../generation/parsing.ts";
+import { argumentSchema } from "../../generation/tools/declaration.ts";
 import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
 import { type PlannedPrompt, planPrompt } from "../../generation/tools/plan-prompt.ts";
 import { opensReasoning } from "../../parsers/detect.ts";
+import type { ChatTemplate } from "../../template/chat-template.ts";
 import type { ChatRequest } from "./schema.ts";
 
 /** Fields of a message that reasoning goes to, by the setting of that name. */
@@ -16,21 +18,30 @@ export const REASONING_FIELDS = {
 } as const;
 
 /** What every gRPC dialect so far can enforce. */
-const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set(["json_schema", "structural_tag"]);
+export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set(["json_schema", "structural_tag"]);
 
-/** The prompt of a conversation, and what is to be done about its tools. `constraint`: of the request itself. */
+/** The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself. */
 export function chatPlan(
   conversation: Conversation,
-  model: Model,
+  { entry }: Model,
   template: NonNullable<Model["template"]>,
   constraint: Constraint | undefined,
 ): PlannedPrompt {
-  const { reasoning, tool } = model.entry.parsers;
-  return planPrompt(conversation, template(), {
+  return plannedPrompt(conversation, entry.parsers, template(), { isConstrained: constraint !== undefined });
+}
+
+/** The same by the names of the parsers. `now`: the clock of templates. Throws GatewayErrors. */
+export function plannedPrompt(
+  conversation: Conversation,
+  { reasoning, tool }: ParserNames,
+  template: ChatTemplate,
+  options: { readonly isConstrained?: boolean; readonly now?: Date },
+): PlannedPrompt {
+  return planPrompt(conversation, template, {
+    ...options,
     toolParser: tool,
     reasoningParser: reasoning,
     engineConstraints: ENGINE_CONSTRAINTS,
-    isConstrained: constraint !== undefined,
     opensReasoning: (text) => reasoning !== undefined && opensReasoning(text, reasoning),
   });
 }
@@ -40,32 +51,46 @@ export function chatParsing(
   body: ChatRequest,
   conversation: Conversation,
   model: Model,
-  { plan, startsInReasoning }: PlannedPrompt,
+  planned: PlannedPrompt,
   constrained: boolean,
 ): ParsingOptions | undefined {
-  const { reasoning: known, tool } = model.entry.parsers;
-  const reasoning = body.separate_reasoning === false ? undefined : known;
-  const { output, parse, single, tools } = plan;
-  return parsingOptions(
-    model.tokenizer,
-    { reasoning, tool },
-    {
-      tools,
-      parseTools: parse,
-      startsInReasoning: startsInReasoning && reasoning !== undefined,
-      constrained,
-      single,
-      isForced: conversation.toolChoice.named !== undefined,
-      ...(output !== "native" && {
-        forced: (filter, singleTokenMarkers) =>
-          createForcedCallParser(output, reasoning, {
-            tools,
-            startsInReasoning: startsInReasoning && reasoning !== undefined,
-            singleTokenMarkers,
-            parseTools: true,
-            ...(filter !== undefined && { filter }),
-          }),
-      }),
-    },
-  );
+  const { reasoning, tool } = model.entry.parsers;
+  const names = { reasoning: body.separate_reasoning === false ? undefined : reasoning, tool };
+  return plannedParsing(model.tokenizer, names, planned, {
+    constrained,
+    isForced: conversation.toolChoice.named !== undefined,
+  });
+}
+
+/** The same by the names of the parsers. `isForced`: the request names the function. Throws UnknownParserError. */
+export function plannedParsing(
+  vocabulary: Vocabulary,
+  names: ParserNames,
+  { plan, startsInReasoning: isOpen }: Pick<PlannedPrompt, "plan" | "startsInReasoning">,
+  { constrained, isForced }: { readonly constrained: boolean; readonly isForced: boolean },
+): ParsingOptions | undefined {
+  const { reasoning } = names;
+  const startsInReasoning = isOpen && reasoning !== undefined;
+  const { output, parse, single } = plan;
+  const tools = plan.tools.map((tool) => ({ name: tool.name, parameters: argumentSchema(tool) }));
+  const customTools = new Set(plan.tools.filter(({ type }) => type === "custom").map(({ name }) => name));
+  return parsingOptions(vocabulary, names, {
+    tools,
+    customTools,
+    parseTools: parse,
+    startsInReasoning,
+    constrained,
+    single,
+    isForced,
+    ...(output !== "native" && {
+      forced: (filter, singleTokenMarkers) =>
+        createForcedCallParser(output, reasoning, {
+          tools,
+          startsInReasoning,
+          singleTokenMarkers,
+          parseTools: true,
+          ...(filter !== undefined && { filter }),
+        }),
+    }),
+  });
 }

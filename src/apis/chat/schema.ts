@@ -154,6 +154,13 @@ const logprobEntry = t.Object({
   top_logprobs: t.Array(t.Object({ token: t.String(), logprob: t.Number(), bytes: nullable(t.Array(t.Integer())) })),
 });
 
+const answeredCall = t.Object({
+  id: t.String(),
+  type: t.String({ description: "function or custom" }),
+  function: t.Optional(t.Object({ name: t.String(), arguments: t.String({ description: "JSON text" }) })),
+  custom: t.Optional(t.Object({ name: t.String(), input: t.String() })),
+});
+
 /** Answer of `POST /v1/chat/completions` without `stream`. */
 export const chatResponse = t.Object({
   id: t.String(),
@@ -163,7 +170,14 @@ export const chatResponse = t.Object({
   choices: t.Array(
     t.Object({
       index: t.Integer(),
-      message: t.Object({ role: t.Literal("assistant"), content: nullable(t.String()), refusal: nullable(t.String()) }),
+      message: t.Object({
+        role: t.Literal("assistant"),
+        content: nullable(t.String()),
+        refusal: nullable(t.String()),
+        reasoning_content: t.Optional(t.String({ description: "or `reasoning`, by the setting reasoning-field" })),
+        tool_calls: t.Optional(t.Array(answeredCall)),
+        function_call: t.Optional(t.Object({ name: t.String(), arguments: t.String() })),
+      }),
       logprobs: nullable(
         t.Object({ content: nullable(t.Array(logprobEntry)), refusal: nullable(t.Array(logprobEntry)) }),
       ),

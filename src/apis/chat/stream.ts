@@ -1,9 +1,9 @@
 import type { GatewayError } from "../../errors.ts";
-import type { GenerationEvent, GenerationSink, OutputPart } from "../../generation/events.ts";
+import type { CallKind, GenerationEvent, GenerationSink, OutputPart } from "../../generation/events.ts";
 import { openAiError } from "../openai/errors.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { usage } from "../openai/usage.ts";
-import { type ChatAnswer, reasoningFields, stopFields } from "./answer.ts";
+import { type ChatAnswer, finishReason, reasoningFields, stopFields, toolCallFields } from "./answer.ts";
 
 /** Where the frames of a stream go. */
 export interface FrameWriter {
@@ -14,8 +14,8 @@ export interface FrameWriter {
 }
 
 /**
- * Turns the events of a generation into `chat.completion.chunk` frames: a role chunk per choice, its text, a chunk with its
- * finish reason; then the usage, where asked for, and `[DONE]`. An error is a frame of its own, and no `[DONE]` follows it.
+ * Turns the events of a generation into `chat.completion.chunk` frames: a role chunk per choice, the parts of its output, a chunk
+ * with its finish reason; then the usage, where asked for, and `[DONE]`. An error is a frame of its own, and no `[DONE]` follows it.
  */
 export class ChatStream implements GenerationSink {
   /** Set when the first event came: the answer can no longer be another status. */
@@ -32,6 +32,8 @@ export class ChatStream implements GenerationSink {
   private readonly textHeads: string[] = [];
   private readonly textTail: string;
   private readonly textOnly: boolean;
+  /** Per choice, its calls that take free text. */
+  private readonly customCalls: Set<number>[] = [];
 
   /** @param onFirst the first event is there (text, or the error that came instead of it) */
   constructor(
@@ -49,11 +51,11 @@ export class ChatStream implements GenerationSink {
   emit(event: GenerationEvent): void {
     if (event.type === "output") this.output(event);
     else if (event.type === "finish") {
-      this.begin(event.index);
+      this.begin(event.index, '""');
       const stop = JSON.stringify(stopFields(event.matchedStop)).slice(1, -1);
       this.frame(
         event.index,
-        `"delta":{},"logprobs":null,"finish_reason":"${event.reason}"${stop === "" ? "" : `,${stop}`}`,
+        `"delta":{},"logprobs":null,"finish_reason":"${finishReason(this.answer, event.reason)}"${stop === "" ? "" : `,${stop}`}`,
       );
     } else if (event.type === "usage") {
       this.first();
@@ -76,57 +78,73 @@ export class ChatStream implements GenerationSink {
   }
 
   private output(event: GenerationEvent & { type: "output" }): void {
-    this.begin(event.index);
+    const parts = this.answer.parsed ? event.parts.filter((part) => this.isShown(part)) : event.parts;
+    // as OpenAI: no content where an answer begins with something else
+    this.begin(event.index, (parts[0]?.type ?? (this.answer.parsed ? "" : "text")) === "text" ? '""' : "null");
     if (this.textOnly) {
-      for (const part of event.parts) this.part(event.index, part);
+      for (const part of parts) this.part(event.index, part);
       return;
     }
     const { answer } = this;
     if (answer.continuousUsage)
       this.tokens[event.index] = (this.tokens[event.index] ?? 0) + (event.tokenIds?.length ?? 0);
     const showsIds = answer.promptTokenIds !== undefined && event.tokenIds !== undefined;
-    if (event.parts.length === 0 && event.logprobs === undefined && !showsIds) return;
+    if (parts.length === 0 && event.logprobs === undefined && !showsIds) return;
     const logprobs = event.logprobs
       ? JSON.stringify({ content: chatLogprobs(event.logprobs, answer.tokenizer, answer.tokensAsIds), refusal: null })
       : "null";
     const ids = showsIds ? `,"token_ids":${JSON.stringify(event.tokenIds)}` : "";
     // Logprobs and ids are of all parts together; they go with the first one.
-    const [first, ...rest] = event.parts.filter((part) => part.type !== "tool_end");
-    const delta = first === undefined ? `{"content":""}` : this.delta(first);
+    const [first, ...rest] = parts;
+    const nothing = answer.parsed ? "{}" : `{"content":""}`;
+    const delta = first === undefined ? nothing : this.delta(event.index, first);
     this.frame(event.index, `"delta":${delta},"logprobs":${logprobs},"finish_reason":null${ids}`);
     for (const part of rest) this.part(event.index, part);
   }
 
   /** A chunk with nothing but a part of the output. */
   private part(index: number, part: OutputPart): void {
-    if (part.type === "tool_end") return;
     if (this.textOnly && part.type === "text") {
       this.out.write(this.textHeads[index]! + JSON.stringify(part.text) + this.textTail);
       return;
     }
-    this.frame(index, `"delta":${this.delta(part)},"logprobs":null,"finish_reason":null`);
+    this.frame(index, `"delta":${this.delta(index, part)},"logprobs":null,"finish_reason":null`);
   }
 
-  private delta(part: OutputPart): string {
+  private isShown({ type }: OutputPart): boolean {
+    return type !== "tool_end" && (type !== "reasoning" || this.answer.reasoningFields.length > 0);
+  }
+
+  private delta(index: number, part: OutputPart): string {
     switch (part.type) {
       case "text":
         return `{"content":${JSON.stringify(part.text)}}`;
       case "reasoning":
         return JSON.stringify(reasoningFields(this.answer, part.text));
       case "tool_start": {
-        const { call, id, name } = part;
-        return JSON.stringify({
-          tool_calls: [{ index: call, id, type: "function", function: { name, arguments: "" } }],
-        });
+        const { call, id, name, kind } = part;
+        if (this.answer.legacyCalls) return JSON.stringify({ function_call: { name, arguments: "" } });
+        if (kind === "custom") this.customCallsOf(index).add(call);
+        return JSON.stringify({ tool_calls: [{ index: call, id, type: kind, ...toolCallFields(kind, "", name) }] });
       }
-      case "tool_arguments":
-        return `{"tool_calls":[{"index":${part.call},"function":{"arguments":${JSON.stringify(part.text)}}}]}`;
+      case "tool_arguments": {
+        const { call, text } = part;
+        if (this.answer.legacyCalls) return JSON.stringify({ function_call: { arguments: text } });
+        const kind: CallKind = this.customCalls[index]?.has(call) === true ? "custom" : "function";
+        return JSON.stringify({ tool_calls: [{ index: call, ...toolCallFields(kind, text) }] });
+      }
       case "tool_end":
         return "{}";
     }
   }
 
-  private begin(index: number): void {
+  private customCallsOf(index: number): Set<number> {
+    this.customCalls[index] ??= new Set();
+    return this.customCalls[index];
+  }
+
+  /** @param content JSON text of the content in the choice's first chunk */
+  private begin(index: number, content: string): void {
     if (this.begun[index] === true) return;
     this.first();
     this.begun[index] = true;
@@ -135,7 +153,7 @@ export class ChatStream implements GenerationSink {
       index === 0 && this.answer.promptTokenIds
         ? `],"prompt_token_ids":[${Array.from(this.answer.promptTokenIds).join(",")}`
         : "";
-    const delta = `"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null`;
+    const delta = `"delta":{"role":"assistant","content":${content}},"logprobs":null,"finish_reason":null`;
     this.out.write(`${this.head}{"index":${index},${delta}}${ids}${this.tail()}`);
   }
 

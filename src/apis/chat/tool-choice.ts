@@ -12,7 +12,7 @@ type ToolFields = Pick<
 >;
 
 /**
- * Tools and their choice, from `tools` or from the older `functions`. `raw`: the text of the request, from which templates get the
+ * Tools and their choice, from `tools` or from the older `functions`, of which one is called at a time. `raw`: the text of the request, from which templates get the
  * tools with the numbers and the order of keys as sent. Throws InvalidRequestError.
  */
 export function chatTools(
@@ -20,8 +20,16 @@ export function chatTools(
   raw: string | undefined,
 ): Pick<Conversation, "tools" | "toolChoice" | "parallelToolCalls"> {
   const tools = definitions(body, raw);
-  return { tools, toolChoice: choice(body, tools), parallelToolCalls: body.parallel_tool_calls !== false };
+  return {
+    tools,
+    toolChoice: choice(body, tools),
+    parallelToolCalls: body.parallel_tool_calls !== false && !isLegacy(body),
+  };
 }
+
+/** Are the tools given as `functions`? Calls are told as `function_call` then. */
+export const isLegacy = ({ tools, functions }: Pick<ToolFields, "tools" | "functions">): boolean =>
+  (tools ?? []).length === 0 && (functions ?? []).length > 0;
 
 function definitions(body: ToolFields, raw: string | undefined): ToolDefinition[] {
   const { tools, functions } = body;

@@ -10,18 +10,21 @@ export class CustomInput {
   private readonly reading: Step<void>;
   private given = "";
   private args = "";
-  private isRead = false;
+  /** The text has begun. */
+  private isFound = false;
+  private isDone = false;
 
   constructor() {
     this.reading = read(this.input, (text) => {
-      this.isRead = true;
+      this.isFound = true;
       this.given += text;
     });
   }
 
   /** The next piece of the arguments; gives the next piece of the input. */
   push(args: string): string {
-    this.args += args;
+    if (!this.isFound) this.args += args;
+    if (this.isDone) return "";
     this.input.feed(args);
     return this.step();
   }
@@ -30,11 +33,12 @@ export class CustomInput {
   end(): string {
     this.input.ended = true;
     const rest = this.step();
-    return this.isRead || this.args === "{}" ? rest : this.args;
+    const isCut = '{"input":"'.startsWith(this.args.replace(/[ \n\r\t]/g, ""));
+    return this.isFound || isCut || this.args === "{}" ? rest : this.args;
   }
 
   private step(): string {
-    this.reading.next();
+    this.isDone = this.reading.next().done === true;
     const text = this.given;
     this.given = "";
     return text;

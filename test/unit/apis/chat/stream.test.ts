@@ -39,6 +39,8 @@ const PLAIN: ChatAnswer = {
   includeUsage: false,
   continuousUsage: false,
   reasoningFields: ["reasoning_content"],
+  legacyCalls: false,
+  parsed: false,
 };
 
 const text = (
