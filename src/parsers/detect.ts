@@ -1,4 +1,3 @@
-import { UnsupportedError } from "../errors.ts";
 import { HARMONY_ANALYSIS } from "./families/harmony.ts";
 import { reasoningFamily, unifiedReasoning } from "./names.ts";
 
@@ -53,6 +52,8 @@ const TOOLS_BY_TEMPLATE: readonly TemplateRule[] = [
   ["phi4_mini", "functools"],
   ["qwen", "<tool_call>"],
   ["llama", "<|python_tag|>"],
+  // Llama 3.2 names no marker, but the form.
+  ["llama", '{"name": function name, "parameters"'],
 ];
 
 const REASONING_BY_TEMPLATE: readonly TemplateRule[] = [
@@ -65,9 +66,11 @@ const REASONING_BY_TEMPLATE: readonly TemplateRule[] = [
   ["kimi", "◁think▷"],
   ["gemma4", "<|channel>"],
   ["granite", "Here is my thought process:"],
-  ["hunyuan_a13b", "</think>", "<answer>"],
-  ["ernie45", "</think>", "<response>"],
   ["minimax", "</think>", "<minimax:tool_call>"],
+  ["hunyuan_a13b", "</think>", "<answer>"],
+  ["ernie45", "</think>", "<response>", "<tool_call>"],
+  ["step3", "<think>", "<steptml:"],
+  ["olmo3", "<think>", "<function_calls>"],
   ["kimi_k25", "</think>", "<|tool_calls_section_begin|>"],
   ["deepseek_r1", "</think>", "<｜tool▁calls▁begin｜>", "```json"],
   ["deepseek_v31", "</think>", "<｜Assistant｜>"],
@@ -75,6 +78,7 @@ const REASONING_BY_TEMPLATE: readonly TemplateRule[] = [
   ["qwen3", "</think>", "<tool_call>"],
   ["qwen3", "</think>", "<|im_start|>"],
   ["base", "</think>"],
+  ["base", "<think>"],
 ];
 
 /** A pattern of a name, and its parsers. */
@@ -187,14 +191,13 @@ const byTemplate = (rules: readonly TemplateRule[], template: string): string | 
 
 /** What begins or ends a turn: an opener before it belongs to another message. */
 const TURN =
-  /<\|(?!START_THINKING|open\||sep\||channel>)[^<>|\s]{1,40}\|?>|<｜[^<>｜]{1,40}｜>|<\/?s>|\[\/?INST\]|<(?:start|end)_of_turn>|<turn\|>/;
+  /<\|(?!START_THINKING|open\||sep\||channel>)[^<>|\s]{1,40}\|?>|<｜[^<>｜]{1,40}｜>|<\/?s>|\[\/?INST\]|<(?:start|end)_of_turn>|<turn\|>|\]~b\]|\[e~\[/;
 
 /** Whether a rendered prompt ends inside an open reasoning block of this parser's format. @throws UnknownParserError */
 export function opensReasoning(prompt: string, reasoningParser: string): boolean {
   const unified = unifiedReasoning(reasoningParser);
   if (unified === "harmony") return endsInside(prompt, [HARMONY_ANALYSIS], ["<|end|>"], /<\|start\|>/);
   if (unified === "inkling") return endsInside(prompt, ["<|content_thinking|>"], ["<|end_message|>"], TURN);
-  if (unified !== undefined) throw new UnsupportedError(`No reasoning opener is known for '${unified}'`);
   const family = reasoningFamily(reasoningParser);
   if (family === undefined || family.onlyAtStart === true) return false;
   return endsInside(prompt, family.open, family.close, TURN);

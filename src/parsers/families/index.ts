@@ -86,7 +86,7 @@ const GLM = keyedFamily({
 
 /** Tool parsers by name. */
 export const TOOL_FAMILIES: Readonly<Record<string, ToolFamily>> = {
-  json: jsonFamily({ bare: "anywhere" }),
+  json: jsonFamily({ open: ["<|python_tag|>"], bare: "anywhere" }),
   llama: jsonFamily({ open: ["<|python_tag|>"], bare: "start" }),
   mistral: { markers: MISTRAL_MARKERS, run: mistral },
   qwen: jsonFamily({ open: ["<tool_call>"], close: ["</tool_call>"] }),

@@ -19,6 +19,15 @@ const KIMI_SECTIONS = {
 /** Calls of Qwen and those alike: an object or a function tag follows, so that a mention in a thought does not end it. */
 const TOOL_CALL = { endedBy: [{ marker: "<tool_call>", next: ["{", "<function="] }] } as const;
 
+const DEEPSEEK_CALLS = {
+  endedBy: [
+    { marker: "<｜tool▁calls▁begin｜>" },
+    { marker: "<｜DSML｜function_calls>" },
+    { marker: "<｜DSML｜tool_calls>" },
+  ],
+  tokens: ["<think>", "</think>", "<｜tool▁calls▁begin｜>", "<｜DSML｜", "｜DSML｜"],
+} as const;
+
 /** A tag of Kimi K3, whose words may have space around them. */
 const k3Tags = (opener: string, ...names: string[]): string[] =>
   names.flatMap((name) => [name, ` ${name}`, `${name} `, ` ${name} `]).map((name) => `${opener}${name}<|sep|>`);
@@ -26,8 +35,8 @@ const k3Tags = (opener: string, ...names: string[]): string[] =>
 /** Reasoning parsers by name; harmony and inkling, which carry calls in the same format, are among the tool families. */
 export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
   base: { ...THINK, starts: "text" },
-  deepseek_r1: { ...THINK, starts: "reasoning" },
-  deepseek_v31: { ...THINK, starts: "toggle" },
+  deepseek_r1: { ...THINK, ...DEEPSEEK_CALLS, starts: "reasoning" },
+  deepseek_v31: { ...THINK, ...DEEPSEEK_CALLS, starts: "toggle" },
   qwen3: { ...THINK, ...TOOL_CALL, starts: "toggle" },
   qwen3_thinking: { ...THINK, ...TOOL_CALL, starts: "reasoning" },
   kimi: { open: ["◁think▷"], close: ["◁/think▷"], starts: "text" },
@@ -47,7 +56,7 @@ export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
     starts: "toggle",
   },
   glm45: { ...THINK, starts: "text" },
-  step3: { ...THINK, starts: "reasoning" },
+  step3: { ...THINK, endedBy: [{ marker: "<｜tool_calls_begin｜>" }], starts: "reasoning" },
   minimax: { ...THINK, endedBy: [{ marker: "<minimax:tool_call>" }], starts: "reasoning" },
   cohere_cmd: {
     open: ["<|START_THINKING|>"],
@@ -55,8 +64,8 @@ export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
     drop: ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"],
     starts: "text",
   },
-  nano_v3: { ...THINK, starts: "toggle" },
-  mistral: { open: ["[THINK]"], close: ["[/THINK]"], starts: "text" },
+  nano_v3: { ...THINK, ...TOOL_CALL, starts: "toggle" },
+  mistral: { open: ["[THINK]"], close: ["[/THINK]"], endedBy: [{ marker: "[TOOL_CALLS]" }], starts: "text" },
   gemma4: {
     open: ["<|channel>thought\n", "<|channel>thought"],
     close: ["<channel|>"],
@@ -78,15 +87,21 @@ export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
     tokens: ["<think>", "</think>", "<answer>", "</answer>"],
     starts: "text",
   },
-  seed_oss: { open: ["<seed:think>"], close: ["</seed:think>"], starts: "text" },
+  seed_oss: {
+    open: ["<seed:think>"],
+    close: ["</seed:think>"],
+    endedBy: [{ marker: "<seed:tool_call>", next: ["<function="] }],
+    starts: "text",
+  },
   ernie45: {
     ...THINK,
+    ...TOOL_CALL,
     drop: ["<response>\n", "<response>", "\n</response>", "</response>"],
-    tokens: ["<think>", "</think>", "<response>", "</response>"],
+    tokens: ["<think>", "</think>", "<tool_call>", "<response>", "</response>"],
     starts: "reasoning",
   },
   olmo3: { ...THINK, starts: "reasoning" },
-  exaone4: { ...THINK, starts: "toggle" },
+  exaone4: { ...THINK, ...TOOL_CALL, starts: "toggle" },
 };
 
 /** Every marker of a family that may be one token. */

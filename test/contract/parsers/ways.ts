@@ -1,17 +1,24 @@
 /** The ways in which one answer can reach a parser, and what came of it. */
 import { foldEvents, type ParsedAnswer, type ParserSink } from "../../../src/parsers/events.ts";
+import type { ContentFilter } from "../../../src/parsers/filter.ts";
 import { createOutputParser } from "../../../src/parsers/parser.ts";
 import { type Sample, TOOLS } from "./samples.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** Reads an answer in these pieces. `isSpecial`: single-token markers, which come by themselves. */
-export function parse(sample: Sample, pieces: readonly string[], isSpecial: ReadonlySet<string> = NONE): ParsedAnswer {
+export function parse(
+  sample: Sample,
+  pieces: readonly string[],
+  isSpecial: ReadonlySet<string> = NONE,
+  filter?: ContentFilter,
+): ParsedAnswer {
   const parser = createOutputParser(sample.reasoning, sample.tool, {
     tools: TOOLS,
     startsInReasoning: sample.startsInReasoning,
     singleTokenMarkers: isSpecial,
     parseTools: true,
+    ...(filter === undefined ? {} : { filter }),
   });
   const { sink: fold, answer } = foldEvents();
   const sink = checked(fold);

@@ -103,6 +103,8 @@ describe("whether a prompt ends in open reasoning", () => {
     ["gemma4", "<|turn>model\n<|channel>thought\n", true],
     ["seed_oss", "<seed:bos>assistant\n<seed:think>", true],
     ["hunyuan_a13b", "<think>\n\n</think>\n", false],
+    ["minimax", "]~b]ai\n<think>\n", true],
+    ["minimax", "]~b]user\n<think>?[e~[\n]~b]ai\n", false],
     ["harmony", "<|start|>assistant", false],
     ["harmony", "<|start|>assistant<|channel|>analysis<|message|>", true],
     ["harmony", "<|channel|>analysis<|message|>a<|end|><|start|>assistant", false],

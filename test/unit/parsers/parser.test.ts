@@ -216,3 +216,51 @@ describe("hostile answers take linear time", () => {
     });
   }
 });
+
+describe("what is certain goes out at once", () => {
+  const { reasoning, tool } = parserNames();
+  const TEXT = "A long answer, 5 > 3.";
+  const pushAll = (parser: OutputParser, said: (answer: ParsedAnswer) => string) => {
+    const { sink, answer } = foldEvents();
+    for (let at = 0; at < TEXT.length; at++) {
+      parser.push(TEXT[at]!, sink);
+      expect(said(answer())).toBe(TEXT.slice(0, at + 1));
+    }
+  };
+  test("text, in every format", () => {
+    for (const name of tool) pushAll(make(undefined, name), (answer) => answer.content);
+    for (const name of reasoning) pushAll(make(name, undefined), (answer) => answer.content);
+  });
+  test("reasoning, in every format that need not wait", () => {
+    for (const name of reasoning) {
+      if (["kimi_k3", "passthrough", "none"].includes(name)) continue;
+      pushAll(make(name, undefined, { startsInReasoning: true }), (answer) => answer.reasoning);
+    }
+  });
+  test("arguments and strings of tagged formats", () => {
+    const heads: readonly [string, string, string][] = [
+      ["hermes", '<tool_call>\n{"name": "run", "arguments": ', '{"cmd": "l, s'],
+      ["deepseek31", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>run<｜tool▁sep｜>", '{"cmd": "l, s'],
+      ["harmony", "<|channel|>commentary to=functions.run<|message|>", '{"cmd": "l, s'],
+      ["qwen_xml", "<tool_call>\n<function=run>\n<parameter=cmd>\n", "ls -l /"],
+      ["glm45_moe", "<tool_call>run\n<arg_key>cmd</arg_key>\n<arg_value>", "ls -l /"],
+      ["minimax_m2", '<minimax:tool_call>\n<invoke name="run">\n<parameter name="cmd">', "ls -l /"],
+    ];
+    for (const [name, head, body] of heads) {
+      const parser = make(undefined, name);
+      const { sink, answer } = foldEvents();
+      parser.push(head, sink);
+      for (let at = 0; at < body.length; at++) {
+        parser.push(body[at]!, sink);
+        expect(answer().toolCalls[0]?.name).toBe("run");
+        expect(answer().toolCalls[0]?.arguments.endsWith(body.slice(0, at + 1))).toBe(true);
+      }
+    }
+  });
+  test("the name of a call, before its arguments", () => {
+    const parser = make(undefined, "hermes");
+    const { sink, answer } = foldEvents();
+    parser.push('<tool_call>\n{"name": "run"', sink);
+    expect(answer().toolCalls).toEqual([{ name: "run", id: undefined, arguments: "", complete: false }]);
+  });
+});
