@@ -5,15 +5,13 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import { type Engine, EngineError, type EngineErrorKind, type ModelInfo } from "../engines/engine.ts";
 import { fetchModelFiles, type ModelFilesOptions } from "../hub/model-files.ts";
 import { fetchReportedModel, withTokenizerOf } from "../hub/reported-model.ts";
-import { detectParsers, type ModelSource } from "../parsers/detect.ts";
-import { familiesOf, PASSTHROUGH } from "../parsers/names.ts";
-import { findEncoder } from "../template/encoders/native-encoder.ts";
-import { compileModelTemplate, findChatTemplate, type TemplateSource } from "../template/model-template.ts";
+import { compileModelTemplate } from "../template/model-template.ts";
 import { createTokenizerCache } from "../tokenizer/cache/board.ts";
 import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
-import { contextLength, defaultSampling, endOfSequenceIds, jsonFile } from "../tokenizer/model-files.ts";
+import { contextLength, defaultSampling, endOfSequenceIds } from "../tokenizer/model-files.ts";
 import { TokenizerError } from "../tokenizer/tokenizer.ts";
 import type { Compute } from "./control-link.ts";
+import { chosenParsers, modelKind, modelTemplate } from "./model-kind.ts";
 import type { ModelEntry } from "./snapshot.ts";
 
 const BUNDLE_DEADLINE_MS = 120_000;
@@ -88,12 +86,9 @@ export class ModelCatalog {
     const { chatTemplate } = this.config;
     const files = await this.modelFiles(info, engine);
     const tokenizer = await this.tokenizer(files);
-    const kind = { modelId: info.modelPath || id, ...modelKind(files) };
-    const encoder = chatTemplate === undefined ? findEncoder(kind) : undefined;
-    const template: TemplateSource | undefined =
-      encoder === undefined
-        ? findChatTemplate(files, chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8"))
-        : { source: "", specials: {}, encoder };
+    const kind = modelKind(info.modelPath || id, files);
+    const given = chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8");
+    const template = modelTemplate(kind, files, given);
     // Here a template that does not compile keeps its own model away; on the serving threads it would stop all of them.
     if (template !== undefined) compileModelTemplate(template);
     const eosTokenIds = [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])];
@@ -138,35 +133,6 @@ export class ModelCatalog {
         });
       }
     }
-  }
-}
-
-/** What a config.json says about the kind of the model. */
-function modelKind(files: ReadonlyMap<string, Uint8Array>): Pick<ModelSource, "architectures" | "modelType"> {
-  const config = jsonFile(files, "config.json") ?? {};
-  const { architectures, model_type: modelType } = config;
-  return {
-    ...(Array.isArray(architectures) && { architectures: architectures.filter((name) => typeof name === "string") }),
-    ...(typeof modelType === "string" && { modelType }),
-  };
-}
-
-/** Parsers that are named go before those that the model asks for; of the latter one that does not go with a named one is left out. */
-function chosenParsers(config: ServeConfig, source: ModelSource): ModelEntry["parsers"] {
-  const found = detectParsers(source);
-  const named = { reasoning: config.reasoningParser, tool: config.toolCallParser };
-  const both = { reasoning: named.reasoning ?? found.reasoning, tool: named.tool ?? found.tool };
-  const chosen = goTogether(both.reasoning, both.tool) ? both : named;
-  const some = (name: string | undefined) => (name === PASSTHROUGH || name === "none" ? undefined : name);
-  return { reasoning: some(chosen.reasoning), tool: some(chosen.tool) };
-}
-
-function goTogether(reasoning: string | undefined, tool: string | undefined): boolean {
-  try {
-    familiesOf(reasoning, tool);
-    return true;
-  } catch {
-    return false;
   }
 }
 

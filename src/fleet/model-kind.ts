@@ -1,0 +1,54 @@
+/** What a model's files say about how its prompts are written and its answers are read. */
+import type { ServeConfig } from "../config/serve-options.ts";
+import { detectParsers, type ModelSource } from "../parsers/detect.ts";
+import { familiesOf, PASSTHROUGH } from "../parsers/names.ts";
+import { findEncoder } from "../template/encoders/native-encoder.ts";
+import { findChatTemplate, type TemplateSource } from "../template/model-template.ts";
+import { jsonFile } from "../tokenizer/model-files.ts";
+import type { ModelEntry } from "./snapshot.ts";
+
+/** The kind of a model, by its config.json. `modelId`: its name or path. */
+export function modelKind(modelId: string, files: ReadonlyMap<string, Uint8Array>): Omit<ModelSource, "chatTemplate"> {
+  const config = jsonFile(files, "config.json") ?? {};
+  const { architectures, model_type: modelType } = config;
+  return {
+    modelId,
+    ...(Array.isArray(architectures) && { architectures: architectures.filter((name) => typeof name === "string") }),
+    ...(typeof modelType === "string" && { modelType }),
+  };
+}
+
+/**
+ * What writes a model's prompts: the template `given` by the operator, else the native encoder of such models, else the model's own
+ * template; undefined where there is none. Throws a ChatTemplateError for files that are not JSON.
+ */
+export function modelTemplate(
+  kind: ModelSource,
+  files: ReadonlyMap<string, Uint8Array>,
+  given?: string,
+): TemplateSource | undefined {
+  const encoder = given === undefined ? findEncoder(kind) : undefined;
+  return encoder === undefined ? findChatTemplate(files, given) : { source: "", specials: {}, encoder };
+}
+
+/** Parsers that are named go before those that the model asks for; of the latter one that does not go with a named one is left out. */
+export function chosenParsers(
+  { reasoningParser, toolCallParser }: Pick<ServeConfig, "reasoningParser" | "toolCallParser">,
+  source: ModelSource,
+): ModelEntry["parsers"] {
+  const found = detectParsers(source);
+  const named = { reasoning: reasoningParser, tool: toolCallParser };
+  const both = { reasoning: named.reasoning ?? found.reasoning, tool: named.tool ?? found.tool };
+  const chosen = goTogether(both.reasoning, both.tool) ? both : named;
+  const some = (name: string | undefined) => (name === PASSTHROUGH || name === "none" ? undefined : name);
+  return { reasoning: some(chosen.reasoning), tool: some(chosen.tool) };
+}
+
+function goTogether(reasoning: string | undefined, tool: string | undefined): boolean {
+  try {
+    familiesOf(reasoning, tool);
+    return true;
+  } catch {
+    return false;
+  }
+}
