@@ -105,7 +105,7 @@ function convert(value: Value, form: string, { flags, left, width, places }: Sha
     return zero ? lead + repeat("0", missing) + body : repeat(" ", missing) + lead + body;
   };
   if (form === "s" || form === "r" || form === "a") {
-    const text = form === "s" ? print(value) : form === "r" ? repr(value) : asciiText(repr(value));
+    const text = form === "s" ? print(value) : form === "r" ? print(repr(value)) : asciiText(print(repr(value)));
     return fill("", places === undefined ? text : Array.from(text).slice(0, places).join(""), false);
   }
   if (form === "c") {

@@ -80,6 +80,10 @@ BRACES = (
 ).split()
 AFTER_DOT = "a b items get('a') get('zz',3) x.y keys() role 0 1 index(1) count(1) copy() append(1) pop() __class__ _x real is_integer()".split()
 CODES = "aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%"
+PIECES = (
+    "{% %} -%} +%} {{ }} -}} {# #} -#} ( ) [ ] { } | . , : ~ + - ** // % == < not and or is in if else = ' \" \\ 1 2.5 1e3 0x1F 1_0 07 a.0 x[1:] (1,) () é # $ ` "
+    "raw endraw loop recursive {%-set/a=1%} {{-1**2}} {%/endif/%} {{'a'/'b'}} {%break%}"
+).replace("/", "\n").split(" ")
 GAPS = ["", "a", " ", "\n", "  \n", "x\n  ", " b ", "\n\n", "\t", "\r\n", "é", "  ", "{", "% }", "#", "\n   y"]
 
 
@@ -259,8 +263,20 @@ class Maker:
         tree = tag("for t in [{'k': 1, 'c': [{'k': 2, 'c': []}]}] recursive") + "{{ t.k }}{{ loop.depth }}"
         return tree + tag("if t.c") + "({{ loop(t.c) }})" + tag("endif") + inner(True) + tag("endfor")
 
+    def damaged(self, template):
+        """With pieces cut out and put in: mostly no template any more."""
+        for _ in range(self.random.randint(1, 2)):
+            at = self.random.randrange(len(template) + 1)
+            if self.chance(0.4):
+                template = template[:at] + template[at + self.random.randint(1, 3) :]
+            else:
+                template = template[:at] + self.pick(*PIECES) + template[at:]
+        return template
+
     def template(self):
-        if self.chance(0.55):
+        if self.chance(0.15):
+            return self.damaged(self.body(self.random.randint(0, 2)))
+        if self.chance(0.5):
             return self.output(self.random.randint(1, 4))
         return self.body(self.random.randint(1, 3))
 
