@@ -10,6 +10,11 @@ export class UnknownParserError extends UnsupportedError {
 }
 
 export const PASSTHROUGH = "passthrough";
+/** Names for leaving text as it is; the last two keep MiniMax's thoughts in the text. */
+const NO_PARSER: readonly string[] = [
+  ...[PASSTHROUGH, "none", "identity"],
+  ...["minimax_m2_append_think", "minimax-append-think"],
+];
 
 /** Names of vLLM, SGLang and SMG, and further spellings, to ours. */
 const TOOL_ALIASES: Readonly<Record<string, string>> = {
@@ -53,7 +58,7 @@ const TOOL_ALIASES: Readonly<Record<string, string>> = {
   glm46: "glm45_moe",
   glm47: "glm47_moe",
   glm5: "glm47_moe",
-  minimax: "minimax_m2",
+  minimax: "minimax_m1",
   "minimax-m2": "minimax_m2",
   command_r: "cohere",
   cohere_command: "cohere",
@@ -93,8 +98,6 @@ const REASONING_ALIASES: Readonly<Record<string, string>> = {
   glm4_moe: "glm45",
   glm5: "glm45",
   minimax_m2: "minimax",
-  "minimax-append-think": "minimax",
-  minimax_m2_append_think: "minimax",
   cohere: "cohere_cmd",
   cohere_command: "cohere_cmd",
   nemotron: "nano_v3",
@@ -121,14 +124,8 @@ const UNIFIED = Object.keys(TOOL_FAMILIES).filter((name) => TOOL_FAMILIES[name]!
 /** All names that can be given, aliases included. */
 export function parserNames(): { readonly reasoning: readonly string[]; readonly tool: readonly string[] } {
   return {
-    reasoning: [
-      PASSTHROUGH,
-      "none",
-      ...UNIFIED,
-      ...Object.keys(REASONING_FAMILIES),
-      ...Object.keys(REASONING_ALIASES),
-    ].sort(),
-    tool: [PASSTHROUGH, "none", ...Object.keys(TOOL_FAMILIES), ...Object.keys(TOOL_ALIASES)].sort(),
+    reasoning: [...NO_PARSER, ...UNIFIED, ...Object.keys(REASONING_FAMILIES), ...Object.keys(REASONING_ALIASES)].sort(),
+    tool: [...NO_PARSER, ...Object.keys(TOOL_FAMILIES), ...Object.keys(TOOL_ALIASES)].sort(),
   };
 }
 
@@ -157,8 +154,7 @@ export function familiesOf(reasoningName: string | undefined, toolName: string |
   );
 }
 
-const isNone = (name: string | undefined): name is undefined =>
-  name === undefined || name === PASSTHROUGH || name === "none";
+const isNone = (name: string | undefined): name is undefined => name === undefined || NO_PARSER.includes(name);
 
 /** The name that a tool parser's alias stands for; undefined: none parses. The name itself where it is unknown. */
 export const toolParserName = (name: string | undefined): string | undefined =>

@@ -1,4 +1,4 @@
-import { type Step, skipSpace, until } from "../input.ts";
+import { look, type Step, skipSpace, until } from "../input.ts";
 import { jsonValue, OPEN_LIST, OPEN_OBJECT, parseJson } from "../json.ts";
 import type { Parsing } from "../parsing.ts";
 import { type Channel, kindOfHeader, textOfHeader } from "./harmony-header.ts";
@@ -25,25 +25,13 @@ export function* harmony(p: Parsing): Step<void> {
   // The prompt ends behind the role: a header may go on there.
   const recipient = p.set(" to=", "to=");
   let hit = -1;
-  input.record();
-  const isHeader = !p.options.startsInReasoning && (yield* startsWith());
+  const isHeader = !p.options.startsInReasoning && (yield* look(input, recipient)) >= 0;
   if (isHeader) hit = yield* message("");
   else hit = yield* until(input, bodyEnd, p.options.startsInReasoning ? p.reasoning : p.text);
   while (hit >= 0) {
     const marker = bodyEnd.markers[hit]!;
     if (hit <= 1) hit = yield* message(hit === 0 ? "" : marker);
     else hit = yield* until(input, bodyEnd, p.text);
-  }
-
-  function* startsWith(): Step<boolean> {
-    for (;;) {
-      const found = recipient.match(input.text, input.at, input.ended);
-      if (found !== -2) {
-        input.rewind(0);
-        return found >= 0;
-      }
-      yield;
-    }
   }
 
   /** Reads a message from its header on; the marker that ended it, as a number of `bodyEnd`. */
@@ -57,9 +45,11 @@ export function* harmony(p: Parsing): Step<void> {
       else {
         header += text;
         if (header.length > MAX_HEADER) {
+          const rest = header.slice(MAX_HEADER);
           tooLong = true;
-          channel = kindOfHeader(plain(header), p.tools);
-          emitBody(textOfHeader(plain(header), false));
+          channel = kindOfHeader(plain(header.slice(0, MAX_HEADER)), p.tools);
+          emitBody(textOfHeader(plain(header.slice(0, MAX_HEADER)), false));
+          emitBody(rest);
         }
       }
     };

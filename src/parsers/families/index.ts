@@ -140,7 +140,7 @@ export const TOOL_FAMILIES: Readonly<Record<string, ToolFamily>> = {
   lfm2: pythonicFamily({ open: ["<|tool_call_start|>"], close: ["<|tool_call_end|>"] }),
   olmo3: pythonicFamily({ open: ["<function_calls>"], close: ["</function_calls>"], lines: true }),
   sarashina: jsonFamily({ open: ["<|tool_calls|>"], bare: "start", shape: { python: true } }),
-  granite: jsonFamily({ open: ["<|tool_call|>", "<tool_call>"], close: ["</tool_call>"] }),
+  granite: jsonFamily({ open: ["<|tool_call|>", "<tool_call>", "<function_call>"], close: ["</tool_call>"] }),
   phi4_mini: jsonFamily({ open: ["functools", "<|tool_call|>"], close: ["<|/tool_call|>"] }, [
     "<|tool_call|>",
     "<|/tool_call|>",
@@ -152,6 +152,7 @@ export const TOOL_FAMILIES: Readonly<Record<string, ToolFamily>> = {
     },
     ["<|action_start|>", "<|plugin|>", "<|action_end|>"],
   ),
+  minimax_m1: jsonFamily({ open: ["<tool_calls>"], close: ["</tool_calls>"] }),
   jamba: jsonFamily({ open: ["<tool_calls>"], close: ["</tool_calls>"] }),
   hunyuan: jsonFamily({ open: ["<tool_calls>"], close: ["</tool_calls>"], opaque: ["<think>", "</think>"] }),
   nemotron: jsonFamily({ open: ["<TOOLCALL>"], close: ["</TOOLCALL>"] }),

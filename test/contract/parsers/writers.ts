@@ -281,6 +281,16 @@ export const WRITERS: readonly Writer[] = [
     trap: "<|action_end|>",
     oneCall: true,
   },
+  {
+    parser: "minimax",
+    write: (calls) => `<tool_calls>\n${calls.map(object("arguments")).join("\n")}\n</tool_calls>`,
+    trap: "\n</tool_calls>",
+  },
+  {
+    parser: "granite-20b-fc",
+    write: (calls) => calls.map((call) => `<function_call> ${object("arguments")(call)}`).join(" "),
+    trap: "<function_call>",
+  },
   { parser: "jamba", write: (calls) => `<tool_calls>${list("arguments")(calls)}</tool_calls>`, trap: "</tool_calls>" },
   {
     parser: "hunyuan",
