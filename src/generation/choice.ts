@@ -46,7 +46,7 @@ export const finishReason = (
   parsing: Pick<ParsingOptions, "isForced"> | undefined,
 ): FinishReason => (reason === "stop" && calls > 0 && parsing?.isForced === false ? "tool_calls" : reason);
 
-export const NO_CALLS: CallOptions = { callId: () => "", single: false, customTools: new Set() };
+export const NO_CALLS: CallOptions = { callId: () => "", single: false, customTools: new Set(), mayCall: false };
 
 /** One choice on its way from token ids to text. */
 export class Choice {

@@ -10,7 +10,11 @@ export interface CallOptions {
   readonly single: boolean;
   /** Names of the tools that take free text. */
   readonly customTools: ReadonlySet<string>;
+  /** Calls are looked for. White space alone before them is no text then, as models write it behind their reasoning. */
+  readonly mayCall: boolean;
 }
+
+const SPACE_ONLY = /^[ \n\r\t]*$/;
 
 /** Collects what a parser says until it is given out, and counts. */
 export class OutputParts implements ParserSink {
@@ -26,7 +30,12 @@ export class OutputParts implements ParserSink {
   /** The free text of the call that is open, where its tool takes one. */
   private custom: { readonly call: number; readonly input: CustomInput } | undefined;
 
-  constructor(private readonly options: CallOptions) {}
+  /** White space that came before all text and calls; undefined: it is no longer waited for them. */
+  private space: string | undefined;
+
+  constructor(private readonly options: CallOptions) {
+    this.space = options.mayCall ? "" : undefined;
+  }
 
   /** Another token is on its way through the parser. */
   token(): void {
@@ -35,7 +44,9 @@ export class OutputParts implements ParserSink {
 
   text(delta: string): void {
     this.pending = 0;
-    this.append("text", delta);
+    if (this.space === undefined) this.append("text", delta);
+    else if (SPACE_ONLY.test(delta)) this.space += delta;
+    else this.append("text", this.takeSpace() + delta);
   }
 
   reasoning(delta: string): void {
@@ -46,7 +57,8 @@ export class OutputParts implements ParserSink {
 
   toolStart(call: number, name: string, id: string | undefined): void {
     if (this.isLeftOut(call)) return;
-    this.finish();
+    this.closeCall();
+    this.space = undefined;
     const isCustom = this.options.customTools.has(name);
     this.custom = isCustom ? { call, input: new CustomInput() } : undefined;
     this.add({ type: "tool_start", call, id: this.options.callId(id), name, kind: isCustom ? "custom" : "function" });
@@ -58,13 +70,24 @@ export class OutputParts implements ParserSink {
 
   toolEnd(call: number): void {
     if (this.isLeftOut(call)) return;
-    this.finish();
+    this.closeCall();
     this.complete++;
     this.add({ type: "tool_end", call });
   }
 
-  /** No more comes of the call that is open. */
+  /** No more comes. */
   finish(): void {
+    this.closeCall();
+    this.append("text", this.takeSpace());
+  }
+
+  private takeSpace(): string {
+    const space = this.space ?? "";
+    this.space = undefined;
+    return space;
+  }
+
+  private closeCall(): void {
     const { custom } = this;
     this.custom = undefined;
     if (custom !== undefined) this.arguments(custom.call, custom.input.end());

@@ -110,6 +110,7 @@ export function parsingOptions(
     callId: (written) => written || fresh(),
     single: shape.single,
     customTools: shape.customTools ?? NO_NAMES,
+    mayCall: shape.parseTools,
     isForced: shape.isForced,
   };
 }
