@@ -2,6 +2,8 @@ import type { OptionTable } from "../config/option.ts";
 import { demoOptions, serveOptions } from "../config/serve-options.ts";
 import { simulatorOptions } from "../simulator/options.ts";
 import type { Command } from "./command.ts";
+import { parseOptions } from "./parse-options.ts";
+import { renderOptions } from "./render-options.ts";
 import { tokenizeOptions } from "./tokenize-options.ts";
 
 const printOption = {
@@ -40,6 +42,24 @@ export const commands: readonly Command[] = [
       "The text is the arguments with a blank between them, else standard input. A terminal gets coloured pieces, anything else JSON. `--` ends the flags.",
     options: tokenizeOptions,
     load: () => import("./tokenize.ts"),
+  },
+  {
+    name: "render",
+    summary: "Turn lines of conversations into prompts, as Chat Completions make them.",
+    usage: "--model-path MODEL [flags] < LINES",
+    details:
+      'Reads a JSON object a line from standard input: the fields of a Chat Completions request that a prompt comes from ({"messages": [...], "tools": [...], "chat_template_kwargs": {...}, ...}), and "clock", the local time that the template sees ("2026-01-31T12:00:00"). Prints a line for each: {"text": "...", "ids": [...], "ends_in_reasoning": false}, or {"error": {"code": "...", "message": "..."}}.',
+    options: renderOptions,
+    load: () => import("./render.ts"),
+  },
+  {
+    name: "parse",
+    summary: "Take what a model wrote apart: content, reasoning and tool calls, line by line.",
+    usage: "[--model-path MODEL] [--tool-call-parser NAME] [--reasoning-parser NAME] < LINES",
+    details:
+      'Reads a JSON object a line from standard input: {"chunks": ["...", "..."]} or, with a model, {"ids": [[...], [...]]}; and "tools", "tool_choice", "starts_in_reasoning", "finish_reason" where they matter. Calls are looked for unless tool_choice is none. Prints a line for each: {"content": "...", "reasoning": "...", "tool_calls": [{"index": 0, "id": "...", "name": "...", "arguments": "..."}], "finish_reason": "...", "events": [...]}, or {"error": {"code": "...", "message": "..."}}. An event says with which chunk it came; those behind the last one came at the end.',
+    options: parseOptions,
+    load: () => import("./parse.ts"),
   },
   {
     name: "config",

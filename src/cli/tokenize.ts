@@ -1,16 +1,11 @@
-import { join } from "node:path";
 import { isatty } from "node:tty";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import type { OptionTable, ValuesOf } from "../config/option.ts";
 import { resolveOptions } from "../config/resolve.ts";
-import { HubError } from "../hub/hub-error.ts";
-import { fetchModelFiles } from "../hub/model-files.ts";
-import { createLogger } from "../telemetry/log.ts";
-import { loadTokenizer, openTokenizer } from "../tokenizer/load.ts";
-import { type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { BlockWriter, lineBlocks, OutputClosedError, readAll } from "./byte-streams.ts";
-import { cacheFolder } from "./cache-folder.ts";
+import { isTold, modelFiles, modelTokenizer } from "./model.ts";
 import { decodeLines, encodeLines, isTokenId, LineError } from "./tokenize-lines.ts";
 import { tokenizeOptions } from "./tokenize-options.ts";
 import { drawTokens, pieceText } from "./tokenize-pieces.ts";
@@ -30,16 +25,15 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
     throw new ConfigError([`${JSON.stringify(words[0])}: --jsonl reads standard input, not arguments`]);
   const out = new BlockWriter(STDOUT);
   try {
-    const tokenizer = await open(modelPath, env);
+    const tokenizer = await modelTokenizer(await modelFiles(modelPath, env), env);
     if (values.jsonl) filter(tokenizer, values, out);
     else if (values.decode) decode(words, tokenizer, values, out);
     else encode(words, tokenizer, values, env, out);
     return 0;
   } catch (error) {
     if (error instanceof OutputClosedError) return 0; // `head` has seen enough
-    const told = [LineError, InputError, TokenizerError, HubError].some((kind) => error instanceof kind);
-    if (!told && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    process.stderr.write(`collie: ${(error as Error).message}\n`);
+    if (!(error instanceof LineError || error instanceof InputError || isTold(error))) throw error;
+    process.stderr.write(`collie: ${error.message}\n`);
     return 1;
   }
 }
@@ -49,16 +43,6 @@ type Values = ValuesOf<typeof tokenizeOptions>;
 /** What was given to work on is no text, or no ids. */
 class InputError extends Error {
   override readonly name = "InputError";
-}
-
-async function open(source: string, env: Environment): Promise<Tokenizer> {
-  const cacheDir = cacheFolder(undefined, env);
-  const files = await fetchModelFiles(source, {
-    environment: env,
-    fallbackDir: cacheDir && join(cacheDir, "hub"),
-    log: createLogger({ level: "warn", json: false }),
-  });
-  return openTokenizer(await loadTokenizer(files, cacheDir === undefined ? {} : { cacheDir }));
 }
 
 function filter(tokenizer: Tokenizer, values: Values, out: BlockWriter): void {

@@ -48,6 +48,9 @@ export const finishReason = (
 
 export const NO_CALLS: CallOptions = { callId: () => "", single: false, customTools: new Set(), mayCall: false };
 
+/** What of the engine's end of a choice says how it ended. */
+type EngineEnd = Pick<ChoiceFinish, "reason" | "matchedStop" | "matchedTokenId">;
+
 /** One choice on its way from token ids to text. */
 export class Choice {
   /** Tokens generated so far, the one that stopped it included. */
@@ -190,7 +193,7 @@ export class Choice {
   }
 
   /** Ends the choice: what was held back, then `finish`. `engine` is how the engine ended it, if it did. */
-  finish(sink: GenerationSink, engine?: ChoiceFinish): void {
+  finish(sink: GenerationSink, engine?: EngineEnd): void {
     if (this.finished) return;
     this.finished = true;
     if (typeof this.matched !== "string") this.settle("");
@@ -213,7 +216,7 @@ export class Choice {
   }
 
   /** The stop that only the engine saw: some trim the stop token off. */
-  private engineStop(engine: ChoiceFinish | undefined): string | number | undefined {
+  private engineStop(engine: EngineEnd | undefined): string | number | undefined {
     if (engine?.matchedStop !== undefined && this.options.stop.includes(engine.matchedStop)) return engine.matchedStop;
     const id = engine?.matchedTokenId;
     return id !== undefined && this.isNamed(id) ? id : undefined;

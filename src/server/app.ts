@@ -9,6 +9,7 @@ import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import { failureResponse } from "./failure.ts";
+import { parseRoutes } from "./parse-routes.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
@@ -84,6 +85,7 @@ export function createApp(context: ServerContext) {
       },
     )
     .use(tokenRoutes(context, (request) => begin(request, "req")))
+    .use(parseRoutes(config.maxPayloadSize, (request) => begin(request, "req")))
     .get("/v1/models", () => modelList(fleet.list()), { detail: { tags: ["OpenAI"], summary: "List models" } })
     .get(
       "/v1/models/*",
@@ -108,7 +110,7 @@ export function createApp(context: ServerContext) {
 }
 
 /** How the paths begin that need a key. */
-const LOCKED = /^\/(?:v1|tokenize|detokenize)/;
+const LOCKED = /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning)/;
 
 /**
  * Whether a request asks for more than probes and pages. Judged by the path that the router goes by, which Elysia's types hide:

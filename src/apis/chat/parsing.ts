@@ -7,7 +7,6 @@ import { argumentSchema } from "../../generation/tools/declaration.ts";
 import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
 import { type PlannedPrompt, planPrompt } from "../../generation/tools/plan-prompt.ts";
 import { opensReasoning } from "../../parsers/detect.ts";
-import type { ChatTemplate } from "../../template/chat-template.ts";
 import type { ChatRequest } from "./schema.ts";
 
 /** Fields of a message that reasoning goes to, by the setting of that name. */
@@ -34,7 +33,7 @@ export function chatPlan(
 export function plannedPrompt(
   conversation: Conversation,
   { reasoning, tool }: ParserNames,
-  template: ChatTemplate,
+  template: ReturnType<NonNullable<Model["template"]>>,
   options: { readonly isConstrained?: boolean; readonly now?: Date },
 ): PlannedPrompt {
   return planPrompt(conversation, template, {

@@ -54,7 +54,10 @@ export class ReasoningInTheWayError extends UnsupportedError {
  * The plan for a conversation's tools. Throws InvalidRequestError: UnsupportedError where the engine can't enforce the choice, of the
  * class ReasoningInTheWayError where it could without open reasoning.
  */
-export function planTools(conversation: Conversation, options: PlanOptions): ToolPlan {
+export function planTools(
+  conversation: Pick<Conversation, "tools" | "toolChoice" | "parallelToolCalls">,
+  options: PlanOptions,
+): ToolPlan {
   const tools = distinct(offeredTools(conversation));
   const { mode, named } = conversation.toolChoice;
   const single = !conversation.parallelToolCalls;

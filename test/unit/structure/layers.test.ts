@@ -15,6 +15,9 @@ const PARTS: Readonly<Record<string, string>> = {
   "server/ticker.ts": "request",
   "server/log-failure.ts": "request",
   "server/raw-body.ts": "request",
+  // How JSON from outside is read and checked: that of requests, and the lines of commands.
+  "server/json-object.ts": "request",
+  "server/validation.ts": "request",
 };
 
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -73,6 +76,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "threads",
     "simulator",
     "parsers",
+    // the commands that render and parse do what a request does, without a server
+    "template",
+    "generation",
+    "request",
+    "apis",
   ],
   "main.ts": ["cli"],
 };
