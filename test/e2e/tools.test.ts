@@ -1,0 +1,215 @@
+/** The helpers of the openai package, with loops of tool calls, against the program and an engine that follows a script. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import OpenAI from "openai";
+import { BUILD_MS } from "./support/binary.ts";
+import { startEngine, startGateway, type TestEngine, type TestGateway, user } from "./support/processes.ts";
+
+/** How a family writes its calls, and the results that it gets. */
+interface Family {
+  readonly name: string;
+  readonly args: readonly string[];
+  /** A chat template in the place of the model's own. */
+  readonly template?: string;
+  readonly thoughts: string;
+  readonly calls: (cities: readonly string[]) => string;
+  /** The prompt of the next round, from the first call on. */
+  readonly results: string;
+}
+
+const TICKS = "```";
+const MESSAGES = (call: string, calls: string, result: string) => `{%- for m in messages %}
+{%- if m.role == 'tool' %}${result}
+{%- elif m.tool_calls %}${calls.replace("CALLS", `{% for c in m.tool_calls %}${call}{% endfor %}`)}
+{%- else %}[{{ m.role }}]{{ m.content }}{% endif %}
+{%- endfor %}{% if tools %}{{ tools | tojson }}{% endif %}{% if add_generation_prompt %}[assistant]{% endif %}`;
+
+const FAMILIES: readonly Family[] = [
+  {
+    name: "Qwen 3",
+    args: [],
+    thoughts: "<think>\nTwo towns.\n</think>\n\n",
+    calls: (cities) =>
+      cities
+        .map((city) => `<tool_call>\n{"name": "get_weather", "arguments": {"city": "${city}"}}\n</tool_call>`)
+        .join("\n"),
+    results: `<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Łódź"}}\n</tool_call><|im_end|>\n<|im_start|>user\n<tool_response>\n{"city":"Oslo","degrees":4}\n</tool_response>\n<tool_response>\n{"city":"Łódź","degrees":4}\n</tool_response>`,
+  },
+  {
+    name: "Llama's JSON",
+    args: ["--tool-call-parser", "llama3_json", "--reasoning-parser", "none"],
+    template: MESSAGES(
+      `{"name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}`,
+      "[assistant]CALLS",
+      "[ipython]{{ m.content }}",
+    ),
+    thoughts: "",
+    calls: (cities) => cities.map((city) => `{"name": "get_weather", "parameters": {"city": "${city}"}}`).join("; "),
+    results: `[assistant]{"name": "get_weather", "parameters": {"city": "Oslo"}}{"name": "get_weather", "parameters": {"city": "Łódź"}}[ipython]{"city":"Oslo","degrees":4}[ipython]{"city":"Łódź","degrees":4}`,
+  },
+  {
+    name: "DeepSeek V3",
+    args: ["--tool-call-parser", "deepseek_v3", "--reasoning-parser", "deepseek-r1"],
+    template: MESSAGES(
+      `{{ c.function.name }}:{{ c.function.arguments }};`,
+      "[assistant]<｜tool▁calls▁begin｜>CALLS",
+      "[result]{{ m.content }}",
+    ),
+    thoughts: "<think>Two towns.</think>",
+    calls: (cities) =>
+      `<｜tool▁calls▁begin｜>${cities.map((city) => `<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n${TICKS}json\n{"city": "${city}"}\n${TICKS}<｜tool▁call▁end｜>`).join("\n")}<｜tool▁calls▁end｜>`,
+    results: `<｜tool▁calls▁begin｜>get_weather:{"city": "Oslo"};get_weather:{"city": "Łódź"};[result]{"city":"Oslo","degrees":4}[result]{"city":"Łódź","degrees":4}`,
+  },
+];
+
+const CITIES = ["Oslo", "Łódź"];
+const ANSWER = "Both have 4 degrees. 👩‍👩‍👧";
+
+const scriptOf = ({ thoughts, calls, results }: Family) =>
+  JSON.stringify([
+    { contains: results, text: ANSWER, tokens_per_message: [1, 3, 2] },
+    { contains: "cut the call", text: thoughts + calls(CITIES).slice(0, calls(CITIES).indexOf("Oslo") + 2) },
+    { contains: "both towns", text: thoughts + calls(CITIES), tokens_per_message: [1, 2, 5, 1] },
+    { contains: "say JSON", text: '{"city": "Oslo"}' },
+  ]);
+
+const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+
+/** What the answer of a stream and a whole one have in common. */
+function told({ choices: [choice], usage }: OpenAI.ChatCompletion): unknown {
+  const { content, role, refusal, tool_calls } = choice!.message;
+  const calls = tool_calls?.map((call) => ({ ...call, id: call.id.length }));
+  const { completion_tokens, completion_tokens_details, prompt_tokens } = usage!;
+  const used = { completion_tokens, completion_tokens_details, prompt_tokens };
+  return JSON.parse(JSON.stringify({ content, role, refusal, calls, finish: choice!.finish_reason, used }));
+}
+
+for (const family of FAMILIES) {
+  describe(`${family.name}, with the openai client`, () => {
+    const folder = mkdtempSync(join(tmpdir(), "collie-tools-"));
+    let engine: TestEngine;
+    let gateway: TestGateway;
+    let client: OpenAI;
+    let model: string;
+
+    beforeAll(async () => {
+      const args = [...family.args];
+      if (family.template !== undefined) {
+        writeFileSync(join(folder, "template.jinja"), family.template);
+        args.push("--chat-template", join(folder, "template.jinja"));
+      }
+      engine = await startEngine(scriptOf(family), ["--speed", "0"]);
+      gateway = await startGateway([engine], args);
+      client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "none", maxRetries: 0 });
+      model = gateway.model;
+    }, BUILD_MS);
+    afterAll(async () => {
+      await gateway?.stop();
+      await engine?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    const weather = (asked: string[]) => ({
+      type: "function" as const,
+      function: {
+        name: "get_weather",
+        description: "Tells the weather",
+        parameters,
+        parse: (text: string) => JSON.parse(text) as { city: string },
+        function: ({ city }: { city: string }) => {
+          asked.push(city);
+          return JSON.stringify({ city, degrees: 4 });
+        },
+      },
+    });
+    const declared = () => {
+      const { parse: _, function: __, ...rest } = weather([]).function;
+      return [{ type: "function" as const, function: rest }];
+    };
+
+    test.each([false, true])("runTools goes two rounds (stream %p)", async (stream) => {
+      const asked: string[] = [];
+      const body = { model, messages: user("weather of both towns"), tools: [weather(asked)] };
+      const runner = stream
+        ? client.chat.completions.runTools({ ...body, stream: true })
+        : client.chat.completions.runTools(body);
+      expect(await runner.finalContent()).toBe(ANSWER);
+      expect(asked).toEqual(CITIES);
+      expect(runner.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool", "assistant"]);
+      const [, call] = runner.messages as [unknown, OpenAI.ChatCompletionMessage];
+      expect(call.content).toBeNull();
+      const usage = await runner.totalUsage();
+      if (!stream) expect(usage.completion_tokens).toBeGreaterThan(20);
+    });
+
+    test("the stream helper tells of arguments as they come, and ends with the whole answer", async () => {
+      const body = { model, messages: user("weather of both towns"), tools: declared() };
+      const whole = await client.chat.completions.create(body);
+      const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
+      const joined: string[] = [];
+      const done: unknown[] = [];
+      let deltas = 0;
+      let reasoning = ""; // the helper knows no such field: it keeps the last piece
+      stream.on("chunk", ({ choices: [choice] }) => {
+        reasoning += (choice?.delta as { reasoning_content?: string } | undefined)?.reasoning_content ?? "";
+      });
+      stream.on("tool_calls.function.arguments.delta", ({ index, arguments_delta }) => {
+        joined[index] = (joined[index] ?? "") + arguments_delta;
+        deltas++;
+      });
+      stream.on("tool_calls.function.arguments.done", ({ name, arguments: args }) => {
+        done.push([name, JSON.parse(args)]);
+      });
+      const final = await stream.finalChatCompletion();
+      expect(joined.map((text) => JSON.parse(text))).toEqual(CITIES.map((city) => ({ city })));
+      expect(deltas).toBeGreaterThan(4);
+      expect(done).toEqual(CITIES.map((city) => ["get_weather", { city }]));
+      expect(told(final)).toEqual(told(whole));
+      expect(final.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
+      const { reasoning_content } = whole.choices[0]!.message as { reasoning_content?: string };
+      expect(reasoning).toBe(reasoning_content ?? "");
+      expect(reasoning_content?.trim()).toBe(family.thoughts === "" ? undefined : "Two towns.");
+      expect(whole.usage!.completion_tokens_details!.reasoning_tokens! > 0).toBe(family.thoughts !== "");
+    });
+
+    test("parse gives arguments of strict tools as objects, and refuses what was cut off", async () => {
+      const tools = declared().map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
+      const parsed = await client.chat.completions.parse({ model, messages: user("weather of both towns"), tools });
+      const calls = parsed.choices[0]!.message.tool_calls ?? [];
+      expect(calls.map((call) => call.type === "function" && call.function.parsed_arguments)).toEqual(
+        CITIES.map((city) => ({ city })),
+      );
+      const cut = { model, messages: user("cut the call"), tools };
+      const limit = (await client.chat.completions.create(cut)).usage!.completion_tokens - 1;
+      const answer = await client.chat.completions.create({ ...cut, max_tokens: limit });
+      expect(answer.choices[0]).toMatchObject({
+        finish_reason: "length",
+        message: { tool_calls: [{ function: { name: "get_weather", arguments: '{"city": "Os' } }] },
+      });
+      const refused = async () => await client.chat.completions.parse({ ...cut, max_tokens: limit });
+      await expect(refused()).rejects.toThrow(/length limit/);
+    });
+
+    test("JSON that is no call stays content", async () => {
+      const answer = await client.chat.completions.create({ model, messages: user("say JSON"), tools: declared() });
+      expect(answer.choices[0]).toMatchObject({
+        finish_reason: "stop",
+        message: { content: '{"city": "Oslo"}' },
+      });
+      expect(answer.choices[0]!.message.tool_calls).toBeUndefined();
+    });
+
+    test("a call that must be made is forced on the engine", async () => {
+      await client.chat.completions.create({
+        model,
+        messages: user("weather of both towns"),
+        tools: declared(),
+        tool_choice: "required",
+        parallel_tool_calls: false,
+      });
+      expect(JSON.stringify((await engine.requests()).at(-1)!.sampling["constraint"])).toContain("get_weather");
+    });
+  });
+}
