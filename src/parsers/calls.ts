@@ -1,4 +1,4 @@
-import { type Input, peek, type Step, skipSpace } from "./input.ts";
+import { Input, peek, type Step, skipSpace } from "./input.ts";
 import {
   APOSTROPHE,
   CLOSE_LIST,
@@ -195,7 +195,7 @@ function* argumentsValue(p: Parsing, shape: CallShape, emit: (raw: string) => vo
   const c = yield* peek(input);
   if (c === QUOTE) {
     const second = yield* peekSecond(input);
-    if (second === OPEN_OBJECT) return yield* decodedString(input, emit);
+    if (second === OPEN_OBJECT) return yield* writtenArguments(input, emit);
     if (second === QUOTE) {
       input.at += 2;
       emit("{}");
@@ -210,6 +210,26 @@ function* argumentsValue(p: Parsing, shape: CallShape, emit: (raw: string) => vo
   });
   if (outcome !== "cut") emit(word === "null" ? "{}" : word);
   return outcome;
+}
+
+/** Reads arguments that were written into a string. */
+function* writtenArguments(input: Input, emit: (raw: string) => void): Step<Outcome> {
+  const inner = new Input();
+  const value = jsonValue(inner, emit);
+  let outcome: Outcome | undefined;
+  const end = yield* decodedString(input, (text) => {
+    inner.feed(text);
+    const step = outcome === undefined ? value.next() : undefined;
+    if (step?.done === true) outcome = step.value;
+    if (outcome === undefined) return;
+    // What does not belong to the value makes the call none that is complete, but is not lost.
+    const rest = inner.text.slice(inner.at);
+    inner.at = inner.text.length;
+    if (rest.trim() === "") return;
+    outcome = "broken";
+    emit(rest);
+  });
+  return end === "done" ? (outcome ?? "broken") : end;
 }
 
 function* peekSecond(input: Input): Step<number> {

@@ -13,6 +13,7 @@ export class Emitter {
   atStart = true;
   private index = -1;
   private space = "";
+  private args = "";
 
   /** @param passesOn text goes on to another parser, which knows the codes of special tokens */
   constructor(
@@ -50,11 +51,21 @@ export class Emitter {
     this.sink.toolStart(this.index, this.special.plain(name), id === undefined ? undefined : this.special.plain(id));
   }
 
+  /** Pieces of one reading go out together, with `flush`. */
   arguments(delta: string): void {
-    if (delta !== "") this.sink.toolArguments(this.index, this.special.plain(delta));
+    this.args += delta;
+  }
+
+  /** Gives out what `arguments` collected. */
+  flush(): void {
+    if (this.args === "") return;
+    const { args } = this;
+    this.args = "";
+    this.sink.toolArguments(this.index, this.special.plain(args));
   }
 
   end(): void {
+    this.flush();
     this.sink.toolEnd(this.index);
     this.leave();
   }
@@ -66,6 +77,7 @@ export class Emitter {
 
   /** The open call stays unfinished. */
   leave(): void {
+    this.flush();
     this.inCall = false;
     this.afterCall = true;
     this.space = "";

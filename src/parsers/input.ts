@@ -49,6 +49,13 @@ export class Input {
     this.kept = undefined;
   }
 
+  /** Puts back text that was read last. While a recording runs, it is in that. */
+  unread(text: string): void {
+    if (this.kept !== undefined) return;
+    this.text = text + this.text.slice(this.at);
+    this.at = 0;
+  }
+
   /** Goes back to `offset` characters behind the begin of the recording, which ends. */
   rewind(offset: number): void {
     const text = this.recorded();

@@ -1,5 +1,6 @@
 import { type Input, isSpace, peek, type Step } from "./input.ts";
 import { CODE_START } from "./markers.ts";
+import { isWord, wordAsJson } from "./words.ts";
 
 /** How a value ended: whole; at a character that cannot be part of it (unread); or with the text. */
 export type Outcome = "done" | "broken" | "cut";
@@ -13,73 +14,158 @@ export const APOSTROPHE = 39;
 export const COMMA = 44;
 export const COLON = 58;
 const BACKSLASH = 92;
+/** Longer numbers are none. */
+const MAX_WORD = 4096;
 
-/** Characters of numbers and words: letters, digits, `+ - . _`. */
-function isWord(c: number): boolean {
-  return (
-    (c >= 97 && c <= 122) ||
-    (c >= 48 && c <= 57) ||
-    (c >= 65 && c <= 90) ||
-    c === 45 ||
-    c === 46 ||
-    c === 43 ||
-    c === 95
-  );
-}
+/** What may come next in a value. */
+type Expected = "value" | "value or end" | "key or end" | "key" | "colon" | "comma or end";
+
+/** After a backslash: the letters of a JSON escape. */
+const ESCAPE_LETTERS = '"\\/bfnrtu';
 
 /**
- * Reads one JSON value and gives its bytes out as they come. Nothing but the JSON ends it. It is strict about brackets, strings
- * and stray characters, not about commas and words. `stack`: the closers of what is open around the place already; the value
- * then ends where the outermost of them does.
+ * Reads one JSON value and gives its bytes out as they come. Nothing but the JSON ends it. What breaks the grammar between
+ * strings breaks the value, and is left unread. Inside strings, where models write line breaks and backslashes as they are, these
+ * are escaped; Python's constants and numbers become JSON's. So a value that is "done" is JSON, and one that was JSON is
+ * unchanged.
  */
-export function* jsonValue(input: Input, emit: (raw: string) => void, stack: number[] = []): Step<Outcome> {
-  let inString = false;
-  let escaped = false;
-  let word = false;
+export function* jsonValue(input: Input, emit: (raw: string) => void): Step<Outcome> {
+  const stack: number[] = [];
+  let expected: Expected = "value";
+  for (;;) {
+    const c = yield* peek(input);
+    if (c < 0) return "cut";
+    const isSpaceHere = isSpace(c);
+    if (isSpaceHere && stack.length > 0) {
+      emitSpace(input, emit);
+      continue;
+    }
+    if (c === QUOTE && (expected === "key" || expected === "key or end" || expectsValue(expected))) {
+      if ((yield* stringBody(input, emit)) === "cut") return "cut";
+      expected = expectsValue(expected) ? "comma or end" : "colon";
+    } else if ((c === OPEN_OBJECT || c === OPEN_LIST) && expectsValue(expected)) {
+      stack.push(c + 2);
+      expected = c === OPEN_OBJECT ? "key or end" : "value or end";
+      emit(input.text[input.at++]!);
+    } else if (c === stack[stack.length - 1] && expected.endsWith("end")) {
+      stack.pop();
+      expected = "comma or end";
+      emit(input.text[input.at++]!);
+    } else if (c === COMMA && expected === "comma or end" && stack.length > 0) {
+      expected = stack[stack.length - 1] === CLOSE_OBJECT ? "key" : "value";
+      emit(input.text[input.at++]!);
+    } else if (c === COLON && expected === "colon") {
+      expected = "value";
+      emit(input.text[input.at++]!);
+    } else if (isWord(c) && expectsValue(expected)) {
+      const outcome = yield* word(input, emit, stack.length === 0);
+      if (outcome !== "done") return outcome;
+      expected = "comma or end";
+    } else return "broken";
+    if (stack.length === 0 && expected === "comma or end") return "done";
+  }
+}
+
+const expectsValue = (expected: Expected): boolean => expected === "value" || expected === "value or end";
+
+function emitSpace(input: Input, emit: (raw: string) => void): void {
+  const { text, at } = input;
+  let end = at + 1;
+  while (end < text.length && isSpace(text.charCodeAt(end))) end++;
+  input.at = end;
+  emit(text.slice(at, end));
+}
+
+/** Reads a string from its quote on. */
+function* stringBody(input: Input, emit: (raw: string) => void): Step<"done" | "cut"> {
+  let from = input.at;
+  let i = from + 1;
   for (;;) {
     const { text } = input;
-    let i = input.at;
-    let outcome: Outcome | undefined;
-    while (i < text.length && outcome === undefined) {
-      const c = text.charCodeAt(i);
-      if (inString) {
-        if (escaped) escaped = false;
-        else if (c === BACKSLASH) escaped = true;
-        else if (c === QUOTE) {
-          inString = false;
-          if (stack.length === 0) outcome = "done";
-        }
-        i++;
-      } else if (word && stack.length === 0 && !isWord(c)) {
-        outcome = "done";
-      } else if (c === QUOTE) {
-        inString = true;
-        i++;
-      } else if (c === OPEN_OBJECT || c === OPEN_LIST) {
-        stack.push(c + 2);
-        i++;
-      } else if (c === CLOSE_OBJECT || c === CLOSE_LIST) {
-        if (stack[stack.length - 1] !== c) outcome = "broken";
-        else {
-          stack.pop();
-          i++;
-          if (stack.length === 0) outcome = "done";
-        }
-      } else if (isWord(c)) {
-        word = true;
-        i++;
-      } else if (stack.length > 0 && (isSpace(c) || c === COMMA || c === COLON)) i++;
-      else outcome = "broken";
+    let c = 0;
+    while (i < text.length && (c = text.charCodeAt(i)) !== QUOTE && c !== BACKSLASH && c >= 32) i++;
+    const isEnd = i < text.length && c === QUOTE;
+    if (isEnd) i++;
+    input.at = i;
+    if (i > from) emit(text.slice(from, i));
+    if (isEnd) return "done";
+    if (i < text.length) {
+      if (c === BACKSLASH) {
+        if ((yield* stringEscape(input, emit)) === "cut") return "cut";
+      } else {
+        emit(escapeJson(text[i]!));
+        input.at++;
+      }
+    } else {
+      if (input.ended) return "cut";
+      yield;
     }
-    if (i > input.at) {
-      const raw = text.slice(input.at, i);
-      input.at = i;
-      emit(raw);
-    }
-    if (outcome !== undefined) return outcome;
-    if (input.ended) return word && stack.length === 0 ? "done" : "cut";
-    yield;
+    from = input.at;
+    i = from;
   }
+}
+
+/** Reads an escape from its backslash on; what is none is a backslash. */
+function* stringEscape(input: Input, emit: (raw: string) => void): Step<"done" | "cut"> {
+  input.at++;
+  const c = yield* peek(input);
+  if (c < 0) {
+    emit("\\");
+    return "cut";
+  }
+  const letter = String.fromCharCode(c);
+  if (letter === "'") {
+    input.at++;
+    emit("'");
+  } else if (!ESCAPE_LETTERS.includes(letter)) emit("\\\\");
+  else {
+    input.at++;
+    if (letter !== "u") emit(`\\${letter}`);
+    else return yield* unicodeEscape(input, emit);
+  }
+  return "done";
+}
+
+function* unicodeEscape(input: Input, emit: (raw: string) => void): Step<"done" | "cut"> {
+  let digits = "";
+  while (digits.length < 4) {
+    const c = yield* peek(input);
+    if (c < 0) {
+      emit(`\\u${digits}`);
+      return "cut";
+    }
+    if (!isHexDigit(c)) {
+      emit(`\\\\u${digits}`);
+      return "done";
+    }
+    digits += input.text[input.at++];
+  }
+  emit(`\\u${digits}`);
+  return "done";
+}
+
+const isHexDigit = (c: number): boolean => (c >= 48 && c <= 57) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70);
+
+/** Reads a number or a constant; `isLast`: it may stand at the end of the text. */
+function* word(input: Input, emit: (raw: string) => void, isLast: boolean): Step<Outcome> {
+  let text = "";
+  for (;;) {
+    const c = yield* peek(input);
+    if (c < 0 && !isLast) {
+      emit(text);
+      return "cut";
+    }
+    if (c < 0 || !isWord(c)) break;
+    if (text.length >= MAX_WORD) return "broken";
+    text += input.text[input.at++];
+  }
+  const json = wordAsJson(text);
+  if (json === undefined) {
+    input.unread(text);
+    return "broken";
+  }
+  emit(json);
+  return "done";
 }
 
 /** Reads one JSON value whole; undefined when it is broken or cut. */

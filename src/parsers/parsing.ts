@@ -101,11 +101,13 @@ export function runMachine(parsing: Parsing, program: (parsing: Parsing) => Step
       out.sink = sink;
       input.feed(text);
       running.next();
+      out.flush();
     },
     finish(sink) {
       out.sink = sink;
       input.ended = true;
       running.next();
+      out.flush();
     },
     get busy() {
       // Behind a call separators are recorded, which may as well lead to text.

@@ -13,6 +13,7 @@ import {
 } from "./json.ts";
 
 import { CODE_START } from "./markers.ts";
+import { wordAsJson } from "./words.ts";
 
 const OPEN_TUPLE = 40;
 const CLOSE_TUPLE = 41;
@@ -116,15 +117,6 @@ function* dictionaryKey(input: Input, c: number, emit: (json: string) => void): 
   return yield* word(input, (json) => emit(json.startsWith('"') ? json : `"${json}"`));
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  True: "true",
-  False: "false",
-  None: "null",
-  true: "true",
-  false: "false",
-  null: "null",
-};
-
 function* word(input: Input, emit: (json: string) => void): Step<Outcome> {
   let text = "";
   for (;;) {
@@ -136,23 +128,8 @@ function* word(input: Input, emit: (json: string) => void): Step<Outcome> {
   if (text === "") return input.ended && input.at >= input.text.length ? "cut" : "broken";
   // A word at the end of the text may go on.
   if (input.ended && input.at >= input.text.length) return "cut";
-  emit(wordAsJson(text));
+  emit(wordAsJson(text) ?? JSON.stringify(text));
   return "done";
-}
-
-function wordAsJson(text: string): string {
-  const constant = WORDS[text];
-  if (constant !== undefined) return constant;
-  return numberAsJson(text) ?? JSON.stringify(text);
-}
-
-/** A Python number in JSON's form, digits unchanged; undefined when it is none. */
-function numberAsJson(text: string): string | undefined {
-  const match = /^([+-]?)(\d[\d_]*)?(?:\.(\d*))?([eE][+-]?\d+)?$/.exec(text);
-  if (match === null || (match[2] === undefined && !match[3])) return undefined;
-  const whole = (match[2] ?? "0").replaceAll("_", "").replace(/^0+(?=\d)/, "");
-  const fraction = match[3] === undefined ? "" : `.${match[3] === "" ? "0" : match[3]}`;
-  return `${match[1] === "-" ? "-" : ""}${whole}${fraction}${match[4] ?? ""}`;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {

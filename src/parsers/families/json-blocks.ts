@@ -1,6 +1,7 @@
 import { type CallOutcome, type CallShape, callList } from "../calls.ts";
 import { look, type Step, skipSpace, until } from "../input.ts";
-import { COMMA, jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
+import { COMMA, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
+import { jsonText } from "../json-text.ts";
 import type { MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
 
@@ -95,6 +96,6 @@ function* oneValue(p: Parsing, shape: CallShape): Step<CallOutcome> {
   if (outcome === "call" || outcome === "broken") return outcome;
   p.giveBack();
   // The rest of a bare value that is no call is text too: what is inside it does not count.
-  if (outcome === "open" && shape.bare === true) yield* jsonValue(p.input, p.text, stack);
+  if (outcome === "open" && shape.bare === true) yield* jsonText(p.input, p.text, stack);
   return outcome;
 }

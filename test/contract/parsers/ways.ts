@@ -21,7 +21,7 @@ export function parse(
     ...(filter === undefined ? {} : { filter }),
   });
   const { sink: fold, answer } = foldEvents();
-  const sink = checked(fold);
+  const sink = checked(fold, sample.tool === "harmony" || sample.tool === "gpt_oss" || sample.reasoning === "harmony");
   for (const piece of pieces) {
     if (isSpecial.has(piece)) parser.special(piece, sink);
     else parser.push(piece, sink);
@@ -30,8 +30,18 @@ export function parse(
   return answer();
 }
 
-/** A sink that refuses what no parser may say: empty deltas, calls out of order, arguments outside a call. */
-function checked(sink: ParserSink): ParserSink {
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A sink that refuses what no parser may say: empty deltas, calls out of order, arguments outside a call or that are no JSON. */
+function checked(sink: ParserSink, isText: boolean): ParserSink {
+  let args = "";
   let calls = 0;
   let open = -1;
   const must = (fine: boolean, what: string): void => {
@@ -49,14 +59,18 @@ function checked(sink: ParserSink): ParserSink {
     toolStart(index, name, id) {
       must(index === calls++ && name !== "", "the begin of a call");
       open = index;
+      args = "";
       sink.toolStart(index, name, id);
     },
     toolArguments(index, delta) {
       must(index === open && delta !== "", "arguments");
+      args += delta;
       sink.toolArguments(index, delta);
     },
     toolEnd(index) {
       must(index === open, "the end of a call");
+      // Tools of harmony may take free text.
+      must(isText || isJson(args), `arguments that are no JSON: ${args}`);
       open = -1;
       sink.toolEnd(index);
     },
