@@ -53,7 +53,8 @@ export interface TextBuffer {
   nextCut(from: number): number;
   /**
    * Ids of what was written, from the byte `from` on (0 or a cut), and the cuts passed: pairs of a byte offset and the number of ids
-   * up to it, counted from `from`. Views, valid until the next call. Undefined as in `encodeSoon`.
+   * up to it, counted from `from`. Views, valid until the next call. Undefined as in `encodeSoon`. Of what was written, characters
+   * beyond ASCII may be others afterwards.
    */
   encodeFrom(from: number): EncodedRest | undefined;
 }

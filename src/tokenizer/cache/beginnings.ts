@@ -2,79 +2,92 @@ import type { TextBuffer } from "../tokenizer.ts";
 import { type CacheBoard, type Found, Level } from "./board.ts";
 
 /**
- * Bytes from one cut that is kept to the next, at least: a chat that grows encodes half as much again on average, some 10 us, and a
- * new one pays 0.3 us for each. Which cuts are kept depends on the text before them only, so that texts that begin alike keep the same.
+ * Bytes from one cut that counts to the next, at least: a chat that grows encodes half as much again on average, some 10 us. Which
+ * cuts count depends on the text before them only, so that texts that begin alike have the same.
  */
 const LEAST_SEGMENT = 3072;
-/** So much of a text is looked up before cuts are searched for: most texts that nobody has seen differ in it. */
-const HEAD = 1024;
 
-/** The known beginnings of a text, from short to long. */
+/** The cuts of a text that count, as far as they were looked up: up to the last, or only the first if that one is not known. */
 export interface Beginnings {
-  readonly found: readonly Found[];
+  readonly ends: readonly number[];
   /** Of all of each beginning: chained from cut to cut. */
   readonly hashes: readonly bigint[];
+  /** What is known, by the number of the cut. */
+  readonly found: readonly (Found | undefined)[];
+  /** The longest that is known. */
+  readonly last: Found | undefined;
 }
-
-export const NO_BEGINNINGS: Beginnings = { found: [], hashes: [] };
 
 export const hashOf = (bytes: Uint8Array, seed: bigint): bigint => Bun.hash.xxHash3(bytes, seed);
 
 /** Can a text of so many bytes have a beginning that is kept? */
 export const hasBeginnings = (length: number): boolean => length >= LEAST_SEGMENT;
 
-const headHash = (board: CacheBoard, bytes: Buffer): bigint => hashOf(bytes.subarray(0, HEAD), board.seed);
+/**
+ * Of the cuts of a text that is seen for the first time the 1st, 4th, 16th … are kept, and the last: each costs some 0.5 us. A chat
+ * that has grown has them all, because each was the last one once.
+ */
+const isKept = (number: number): boolean => (number & (number - 1)) === 0 && (number & 0x55555555) !== 0;
 
-/** Looks up a text's beginnings, from cut to cut, as long as they are known. `bytes` are those of the text. */
-export function findBeginnings(board: CacheBoard, buffer: TextBuffer, text: string, bytes: Buffer): Beginnings {
-  let hash = headHash(board, bytes);
-  if (board.find(Level.l1, hash, HEAD) === undefined) return NO_BEGINNINGS;
-  buffer.write(text);
-  const found: Found[] = [];
+/** Looks up a text's beginnings, if the shortest is known. `bytes` are those that were written to `buffer`. */
+export function findBeginnings(board: CacheBoard, buffer: TextBuffer, bytes: Uint8Array): Beginnings {
+  const ends: number[] = [];
   const hashes: bigint[] = [];
+  const found: (Found | undefined)[] = [];
+  let last: Found | undefined;
+  let hash = board.seed;
   let from = 0;
-  for (;;) {
+  do {
     let end = from;
     do end = buffer.nextCut(end);
     while (end >= 0 && end - from < LEAST_SEGMENT);
     if (end < 0) break;
     hash = hashOf(bytes.subarray(from, end), hash);
     const beginning = board.find(Level.l1, hash, end);
-    if (beginning === undefined) break;
-    found.push(beginning);
+    ends.push(end);
     hashes.push(hash);
+    found.push(beginning);
+    last = beginning ?? last;
     from = end;
-  }
-  return { found, hashes };
+  } while (last !== undefined);
+  return { ends, hashes, found, last };
 }
 
+/** The same beginnings, none of them known. */
+export const unknown = ({ ends, hashes }: Beginnings): Beginnings => ({ ends, hashes, found: [], last: undefined });
+
 /**
- * Makes all beginnings of a text known that lie in the new record at `at`: those that were found, and those that end at the cuts
- * behind them, which are as `encodeFrom` gives them from the end of the last found one on. Gives the number of new ones.
+ * Makes beginnings of a text known that lie in the new record at `at`: of those that were found, and of those that end at the cuts
+ * behind the last found one, which are as `encodeFrom` gives them from there on. Gives the number of new ones.
  */
 export function putBeginnings(
   board: CacheBoard,
   at: number,
-  bytes: Buffer,
-  { found, hashes }: Beginnings,
+  bytes: Uint8Array,
+  { ends, hashes, found, last }: Beginnings,
   cuts: Uint32Array,
 ): number {
   let added = 0;
-  for (const [i, { length, count }] of found.entries()) {
-    if (board.put(Level.l1, hashes[i]!, at, length, count)) added++;
+  let index = 0;
+  let from = 0;
+  let hash = board.seed;
+  for (; from < (last?.length ?? 0); index++) {
+    const known = found[index];
+    from = ends[index]!;
+    hash = hashes[index]!;
+    if (known && (isKept(index + 1) || known === last) && board.put(Level.l1, hash, at, from, known.count)) added++;
   }
-  const last = found.at(-1);
   const before = last?.count ?? 0;
-  const head = headHash(board, bytes);
-  let from = last?.length ?? 0;
-  let hash = hashes.at(-1) ?? head;
+  let count = -1; // of the beginning that the loop came to before
   for (let i = 0; i < cuts.length; i += 2) {
-    const length = cuts[i]!;
-    if (length - from < LEAST_SEGMENT) continue;
-    hash = hashOf(bytes.subarray(from, length), hash);
-    if (board.put(Level.l1, hash, at, length, before + cuts[i + 1]!)) added++;
-    from = length;
+    const end = cuts[i]!;
+    if (end - from < LEAST_SEGMENT) continue;
+    if (count >= 0 && isKept(index) && board.put(Level.l1, hash, at, from, count)) added++;
+    hash = ends[index] === end ? hashes[index]! : hashOf(bytes.subarray(from, end), hash);
+    from = end;
+    count = before + cuts[i + 1]!;
+    index++;
   }
-  if (from > 0 && board.put(Level.l1, head, at, HEAD, 0)) added++;
+  if (count >= 0 && board.put(Level.l1, hash, at, from, count)) added++;
   return added;
 }

@@ -26,7 +26,7 @@ export interface TokenizerCacheSettings {
   readonly l1: boolean;
   /** Most whole texts that are known at a time. */
   readonly l0Entries: number;
-  /** Bytes for texts and ids, which both levels share; slots come on top: 16 for each whole text, and a 64th of this. */
+  /** Bytes for texts and ids, which both levels share; slots come on top: 16 for each whole text, and a 128th of this. */
   readonly bytes: number;
 }
 
@@ -99,10 +99,10 @@ const RECORD_WORDS = 4;
 /** Records begin at multiples of this many bytes. */
 const UNIT = 8;
 /**
- * A text has one cut in 3 kB at most, and its ids take about as much room as its bytes: so most slots stay free. A group that
- * is full would break the chain of a text's beginnings.
+ * A text has one cut in 3 kB at most, and its ids take about as much room as its bytes: so most slots stay free, and few groups are
+ * ever full.
  */
-const ARENA_PER_L1_SLOT = 1024;
+const ARENA_PER_L1_SLOT = 2048;
 /** A record takes this part of the arena at most. */
 const LARGEST_PART = 4;
 

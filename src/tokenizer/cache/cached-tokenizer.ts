@@ -1,5 +1,5 @@
 import type { EncodeOptions, PostProcessor, TextBuffer, Tokenizer } from "../tokenizer.ts";
-import { type Beginnings, findBeginnings, hasBeginnings, hashOf, NO_BEGINNINGS, putBeginnings } from "./beginnings.ts";
+import { type Beginnings, findBeginnings, hasBeginnings, hashOf, putBeginnings, unknown } from "./beginnings.ts";
 import { Count, Level, type LevelCode, openCacheBoard } from "./board.ts";
 import { textBytes } from "./text-bytes.ts";
 
@@ -29,6 +29,8 @@ const SHORTEST = 256;
 /** Longest text, in bytes, that is written to the tokenizer's buffer, which stays as large as it ever was. */
 const LONGEST_CUT = 1 << 20;
 
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.prototype.equals.call(a, b);
+
 const NO_OPTIONS: EncodeOptions = {};
 const AS_TEXT: EncodeOptions = { specialAsText: true };
 
@@ -56,67 +58,73 @@ export function cachedTokenizer(
   const isCached = (text: string): boolean =>
     text.length >= SHORTEST && text.length <= board.longest && (board.isOn(Level.l0) || board.isOn(Level.l1));
 
+  /** The tokenizer's buffer, if a beginning of the text may be known: the text is looked at there, where it has to go anyway. */
+  function bufferFor(text: string, asText: boolean): TextBuffer | undefined {
+    if (asText || tokenizer.buffer === undefined || !hasBeginnings(text.length * 3) || !board.isOn(Level.l1))
+      return undefined;
+    const isShort = text.length * 3 <= LONGEST_CUT || Buffer.byteLength(text) <= LONGEST_CUT;
+    return isShort ? tokenizer.buffer : undefined;
+  }
+
   /** Ids of a text without what the post-processor puts around them. */
   function bare(text: string, asText: boolean, soon: boolean): Uint32Array | undefined {
     if (!isCached(text)) return plain(text, asText, soon);
-    const bytes = textBytes(text);
+    const buffer = bufferFor(text, asText);
+    const bytes = buffer ? buffer.write(text) : textBytes(text);
     const key = hashOf(bytes, board.seed);
     if (board.isOn(Level.l0)) {
       const ids = find(bytes, key, asText);
       if (ids !== undefined) return checked(Level.l0, ids, text, asText);
       board.count(Level.l0, Count.misses);
     }
-    const { buffer } = tokenizer;
-    if (
-      board.isOn(Level.l1) &&
-      !asText &&
-      buffer !== undefined &&
-      hasBeginnings(bytes.length) &&
-      bytes.length <= LONGEST_CUT
-    ) {
+    if (buffer !== undefined && hasBeginnings(bytes.length)) {
       const ids = bareByCuts(buffer, text, bytes, key);
       if (ids !== undefined || soon) return ids;
     }
     const ids = plain(text, asText, soon);
-    if (ids !== undefined) store(bytes, key, asText, ids);
+    if (ids !== undefined) store(buffer ? textBytes(text) : bytes, key, asText, ids);
     return ids;
   }
 
-  function find(bytes: Buffer, key: bigint, asText: boolean): Uint32Array | undefined {
+  function find(bytes: Uint8Array, key: bigint, asText: boolean): Uint32Array | undefined {
     const found = board.find(Level.l0, key, bytes.length, asText);
     const content = found && board.contentOf(found);
-    if (!found || !content || !bytes.equals(content.text)) return undefined;
-    const ids = content.ids.slice();
+    if (!found || !content || !sameBytes(bytes, content.text)) return undefined;
+    const ids = new Uint32Array(content.ids);
     return board.lives(found) ? ids : undefined;
   }
 
-  /** The same in pieces; undefined if it would take long. */
-  function bareByCuts(buffer: TextBuffer, text: string, bytes: Buffer, key: bigint): Uint32Array | undefined {
-    const known = findBeginnings(board, buffer, text, bytes);
-    const last = known.found.at(-1);
+  /** The same in pieces of what was written to `buffer`; undefined if it would take long. */
+  function bareByCuts(buffer: TextBuffer, text: string, bytes: Uint8Array, key: bigint): Uint32Array | undefined {
+    const known = findBeginnings(board, buffer, bytes);
+    const { last } = known;
     const content = last && board.contentOf(last);
-    if (last && content && bytes.subarray(0, last.length).equals(content.text)) {
+    if (last && content && sameBytes(bytes.subarray(0, last.length), content.text)) {
       const rest = buffer.encodeFrom(last.length);
       if (rest === undefined) return undefined;
       const ids = new Uint32Array(last.count + rest.ids.length);
       ids.set(content.ids);
       ids.set(rest.ids, last.count);
       if (board.lives(last)) {
-        store(bytes, key, false, ids, known, rest.cuts);
+        store(asWritten(bytes, key, text), key, false, ids, known, rest.cuts);
         return checked(Level.l1, ids, text, false);
       }
+      buffer.write(text);
     }
     board.count(Level.l1, Count.misses);
-    buffer.write(text);
     const all = buffer.encodeFrom(0);
     if (all === undefined) return undefined;
-    const ids = all.ids.slice();
-    store(bytes, key, false, ids, NO_BEGINNINGS, all.cuts);
+    const ids = new Uint32Array(all.ids);
+    store(asWritten(bytes, key, text), key, false, ids, last ? unknown(known) : known, all.cuts);
     return ids;
   }
 
+  /** A tokenizer may write over characters beyond ASCII as it encodes them. */
+  const asWritten = (bytes: Uint8Array, key: bigint, text: string): Uint8Array =>
+    bytes.length === text.length || hashOf(bytes, board.seed) === key ? bytes : textBytes(text);
+
   function store(
-    bytes: Buffer,
+    bytes: Uint8Array,
     key: bigint,
     asText: boolean,
     ids: Uint32Array,
