@@ -75,11 +75,12 @@ export class ChatCollector implements GenerationSink {
   flush(): void {}
 
   private message({ text, reasoning, calls }: Collected): Record<string, unknown> {
+    const showsReasoning = reasoning !== "" && this.answer.reasoningFields.length > 0;
     return {
       role: "assistant",
-      content: text === "" && (calls.length > 0 || reasoning !== "") ? null : text,
+      content: text === "" && (calls.length > 0 || showsReasoning) ? null : text,
       refusal: null,
-      ...(reasoning !== "" && reasoningFields(this.answer, reasoning)),
+      ...(showsReasoning && reasoningFields(this.answer, reasoning)),
       ...this.calls(calls),
     };
   }

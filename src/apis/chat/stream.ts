@@ -26,6 +26,8 @@ export class ChatStream implements GenerationSink {
   private readonly head: string;
   private firstTold = false;
   private readonly begun: boolean[] = [];
+  /** Per choice: it has begun, but has shown nothing yet. */
+  private readonly isBare: boolean[] = [];
   private readonly tokens: number[] = [];
   private readonly plainTail: string;
   /** Most chunks hold text only. Per choice: what comes before it, as one string, so that a chunk costs two joins. */
@@ -52,6 +54,7 @@ export class ChatStream implements GenerationSink {
     if (event.type === "output") this.output(event);
     else if (event.type === "finish") {
       this.begin(event.index, '""');
+      if (this.isBare[event.index] === true) this.part(event.index, { type: "text", text: "" });
       const stop = JSON.stringify(stopFields(event.matchedStop)).slice(1, -1);
       this.frame(
         event.index,
@@ -80,7 +83,9 @@ export class ChatStream implements GenerationSink {
   private output(event: GenerationEvent & { type: "output" }): void {
     const parts = this.answer.parsed ? event.parts.filter((part) => this.isShown(part)) : event.parts;
     // as OpenAI: no content where an answer begins with something else
-    this.begin(event.index, (parts[0]?.type ?? (this.answer.parsed ? "" : "text")) === "text" ? '""' : "null");
+    const beginsWith = parts[0]?.type ?? (this.answer.parsed ? undefined : "text");
+    this.begin(event.index, beginsWith === "text" ? '""' : "null");
+    if (this.isBare[event.index] !== false) this.isBare[event.index] = beginsWith === undefined;
     if (this.textOnly) {
       for (const part of parts) this.part(event.index, part);
       return;
