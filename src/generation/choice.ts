@@ -46,7 +46,13 @@ export const finishReason = (
   parsing: Pick<ParsingOptions, "isForced"> | undefined,
 ): FinishReason => (reason === "stop" && calls > 0 && parsing?.isForced === false ? "tool_calls" : reason);
 
-export const NO_CALLS: CallOptions = { callId: () => "", single: false, customTools: new Set(), mayCall: false };
+export const NO_CALLS: CallOptions = {
+  callId: () => "",
+  single: false,
+  customTools: new Set(),
+  mayCall: false,
+  mergesReasoning: false,
+};
 
 /** What of the engine's end of a choice says how it ended. */
 type EngineEnd = Pick<ChoiceFinish, "reason" | "matchedStop" | "matchedTokenId">;

@@ -12,6 +12,8 @@ export interface CallOptions {
   readonly customTools: ReadonlySet<string>;
   /** Calls are looked for. White space alone before them is no text then, as models write it behind their reasoning. */
   readonly mayCall: boolean;
+  /** Reasoning is told as text. */
+  readonly mergesReasoning: boolean;
 }
 
 const SPACE_ONLY = /^[ \n\r\t]*$/;
@@ -52,7 +54,8 @@ export class OutputParts implements ParserSink {
   reasoning(delta: string): void {
     this.reasoningTokens += this.pending;
     this.pending = 0;
-    this.append("reasoning", delta);
+    if (this.options.mergesReasoning) this.text(delta);
+    else this.append("reasoning", delta);
   }
 
   toolStart(call: number, name: string, id: string | undefined): void {

@@ -23,6 +23,8 @@ export interface AnswerShape {
   /** The engine was told a grammar. */
   readonly constrained: boolean;
   readonly single: boolean;
+  /** Reasoning is told as text, without its markers. */
+  readonly mergesReasoning?: boolean;
   readonly isForced: boolean;
   /** A parser to use in the place of the model's own, for answers that a grammar forces into another form. */
   readonly forced?: (filter: ContentFilter | undefined, singleTokenMarkers: ReadonlySet<string>) => OutputParser;
@@ -111,6 +113,7 @@ export function parsingOptions(
     single: shape.single,
     customTools: shape.customTools ?? NO_NAMES,
     mayCall: shape.parseTools,
+    mergesReasoning: shape.mergesReasoning === true,
     isForced: shape.isForced,
   };
 }

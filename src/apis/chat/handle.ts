@@ -127,7 +127,7 @@ function chatGeneration(
     parsing,
   };
   // The gateway itself ends an answer at a stop string or behind the one call that is wanted, if it sees the tokens as they come.
-  const endsHere = answer.choices === 1 && (stop.length > 0 || parsing?.single === true);
+  const endsHere = answer.choices === 1 && (stop.length > 0 || (parsing?.mayCall === true && parsing.single));
   // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: only the
   // engine can end one of them.
   const engineStops = answer.choices > 1 ? sampling : { ...sampling, stop: [] };

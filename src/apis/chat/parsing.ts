@@ -2,11 +2,12 @@ import type { Constraint } from "../../engines/engine.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
-import { type ParserNames, parsingOptions, type Vocabulary } from "../../generation/parsing.ts";
+import { type AnswerShape, type ParserNames, parsingOptions, type Vocabulary } from "../../generation/parsing.ts";
 import { argumentSchema } from "../../generation/tools/declaration.ts";
 import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
 import { type PlannedPrompt, planPrompt } from "../../generation/tools/plan-prompt.ts";
 import { opensReasoning } from "../../parsers/detect.ts";
+import { familiesOf } from "../../parsers/names.ts";
 import type { ChatRequest } from "./schema.ts";
 
 /** Fields of a message that reasoning goes to, by the setting of that name. */
@@ -54,10 +55,14 @@ export function chatParsing(
   constrained: boolean,
 ): ParsingOptions | undefined {
   const { reasoning, tool } = model.entry.parsers;
-  const names = { reasoning: body.separate_reasoning === false ? undefined : reasoning, tool };
+  const merges = body.separate_reasoning === false;
+  // In a format of channels text and reasoning can't be told without a parser.
+  const isUnified = familiesOf(reasoning, tool).unified !== undefined;
+  const names = { reasoning: merges && !isUnified ? undefined : reasoning, tool };
   return plannedParsing(model.tokenizer, names, planned, {
     constrained,
     isForced: conversation.toolChoice.named !== undefined,
+    mergesReasoning: merges,
   });
 }
 
@@ -66,7 +71,7 @@ export function plannedParsing(
   vocabulary: Vocabulary,
   names: ParserNames,
   { plan, startsInReasoning: isOpen }: Pick<PlannedPrompt, "plan" | "startsInReasoning">,
-  { constrained, isForced }: { readonly constrained: boolean; readonly isForced: boolean },
+  options: Pick<AnswerShape, "constrained" | "isForced" | "mergesReasoning">,
 ): ParsingOptions | undefined {
   const { reasoning } = names;
   const startsInReasoning = isOpen && reasoning !== undefined;
@@ -78,9 +83,8 @@ export function plannedParsing(
     customTools,
     parseTools: parse,
     startsInReasoning,
-    constrained,
     single,
-    isForced,
+    ...options,
     ...(output !== "native" && {
       forced: (filter, singleTokenMarkers) =>
         createForcedCallParser(output, reasoning, {

@@ -152,6 +152,21 @@ const FORMATS: readonly (readonly [string, string | undefined, string])[] = [
   ],
 ];
 
+test("harmony's reasoning can be told as content", async () => {
+  gateway = qwenGateway(
+    (call) =>
+      play(["<|channel|>analysis<|message|>Hm. <|end|><|start|>assistant<|channel|>final<|message|>Yes."], call),
+    {
+      parsers: { tool: "openai", reasoning: "openai" },
+    },
+  );
+  for (const tools of [undefined, [WEATHER]]) {
+    const { choices, usage } = await askAllWays(gateway, { separate_reasoning: false, tools });
+    expect(choices[0]!.message).toEqual({ role: "assistant", content: "Hm. Yes.", refusal: null });
+    expect(usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(0);
+  }
+});
+
 test.each(FORMATS)("%s (reasoning: %p) with Qwen's tokenizer", async (tool, reasoning, text) => {
   gateway = qwenGateway((call) => play([text], call), { parsers: { tool, reasoning } });
   const { choices } = await askAllWays(gateway, {});
