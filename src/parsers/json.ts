@@ -1,6 +1,6 @@
 import { type Input, isSpace, peek, type Step } from "./input.ts";
 import { CODE_START } from "./markers.ts";
-import { isWord, wordAsJson } from "./words.ts";
+import { isWord, wordAsJson, wordPrefix } from "./words.ts";
 
 /** How a value ended: whole; at a character that cannot be part of it (unread); or with the text. */
 export type Outcome = "done" | "broken" | "cut";
@@ -30,6 +30,24 @@ const ESCAPE_LETTERS = '"\\/bfnrtu';
  * unchanged.
  */
 export function* jsonValue(input: Input, emit: (raw: string) => void): Step<Outcome> {
+  // What one piece of text gives goes out in one piece.
+  let raw = "";
+  const running = strictValue(input, (piece) => {
+    raw += piece;
+  });
+  for (;;) {
+    const step = running.next();
+    if (raw !== "") {
+      const piece = raw;
+      raw = "";
+      emit(piece);
+    }
+    if (step.done === true) return step.value;
+    yield;
+  }
+}
+
+function* strictValue(input: Input, emit: (raw: string) => void): Step<Outcome> {
   const stack: number[] = [];
   let expected: Expected = "value";
   for (;;) {
@@ -146,13 +164,18 @@ function* unicodeEscape(input: Input, emit: (raw: string) => void): Step<"done" 
 
 const isHexDigit = (c: number): boolean => (c >= 48 && c <= 57) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70);
 
-/** Reads a number or a constant; `isLast`: it may stand at the end of the text. */
+/** Reads a number or a constant; `isLast`: it may stand at the end of the text. What can be JSON goes out as it comes. */
 function* word(input: Input, emit: (raw: string) => void, isLast: boolean): Step<Outcome> {
   let text = "";
+  let given = 0;
   for (;;) {
+    if (input.at >= input.text.length && wordPrefix(text) === text.length) {
+      emit(text.slice(given));
+      given = text.length;
+    }
     const c = yield* peek(input);
     if (c < 0 && !isLast) {
-      emit(text);
+      emit(text.slice(given));
       return "cut";
     }
     if (c < 0 || !isWord(c)) break;
@@ -160,12 +183,14 @@ function* word(input: Input, emit: (raw: string) => void, isLast: boolean): Step
     text += input.text[input.at++];
   }
   const json = wordAsJson(text);
-  if (json === undefined) {
-    input.unread(text);
-    return "broken";
+  const prefix = wordPrefix(text);
+  if (json?.startsWith(text.slice(0, prefix)) === true) {
+    emit(json.slice(given));
+    return "done";
   }
-  emit(json);
-  return "done";
+  emit(text.slice(given, prefix));
+  input.unread(text.slice(prefix));
+  return "broken";
 }
 
 /** Reads one JSON value whole; undefined when it is broken or cut. */

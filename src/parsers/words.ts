@@ -32,3 +32,16 @@ function numberAsJson(text: string): string | undefined {
   const fraction = match[3] === undefined ? "" : `.${match[3] === "" ? "0" : match[3]}`;
   return `${match[1] === "-" ? "-" : ""}${whole}${fraction}${match[4] ?? ""}`;
 }
+
+const NUMBER_PREFIX = /^-?(?:(?:0|[1-9]\d*)(?:\.(?:\d+(?:[eE][+-]?\d*)?)?|[eE][+-]?\d*)?)?/;
+
+/** How much of a word can be the begin of a number or a constant of JSON. */
+export function wordPrefix(text: string): number {
+  let longest = NUMBER_PREFIX.exec(text)![0].length;
+  for (const constant of ["true", "false", "null"]) {
+    let length = 0;
+    while (length < constant.length && text[length] === constant[length]) length++;
+    longest = Math.max(longest, length);
+  }
+  return longest;
+}
