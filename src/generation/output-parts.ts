@@ -32,6 +32,8 @@ export class OutputParts implements ParserSink {
   /** The free text of the call that is open, where its tool takes one. */
   private custom: { readonly call: number; readonly input: CustomInput } | undefined;
 
+  /** Of the calls so far. */
+  private readonly ids = new Set<string>();
   /** White space that came before all text and calls; undefined: it is no longer waited for them. */
   private space: string | undefined;
 
@@ -64,7 +66,7 @@ export class OutputParts implements ParserSink {
     this.space = undefined;
     const isCustom = this.options.customTools.has(name);
     this.custom = isCustom ? { call, input: new CustomInput() } : undefined;
-    this.add({ type: "tool_start", call, id: this.options.callId(id), name, kind: isCustom ? "custom" : "function" });
+    this.add({ type: "tool_start", call, id: this.freshId(id), name, kind: isCustom ? "custom" : "function" });
   }
 
   toolArguments(call: number, text: string): void {
@@ -82,6 +84,14 @@ export class OutputParts implements ParserSink {
   finish(): void {
     this.closeCall();
     this.append("text", this.takeSpace());
+  }
+
+  /** Results are matched to calls by id: what a model writes twice counts once. */
+  private freshId(written: string | undefined): string {
+    const own = this.options.callId(written);
+    const id = this.ids.has(own) ? this.options.callId(undefined) : own;
+    this.ids.add(id);
+    return id;
   }
 
   private takeSpace(): string {

@@ -67,11 +67,15 @@ const FAMILIES: readonly Family[] = [
 const CITIES = ["Oslo", "Łódź"];
 const ANSWER = "Both have 4 degrees. 👩‍👩‍👧";
 
+const CODE = 'print("hi")\n';
+const CODE_CALL = `<tool_call>${JSON.stringify({ name: "run_code", arguments: { input: CODE } })}</tool_call>`;
+
 const scriptOf = ({ thoughts, calls, results }: Family) =>
   JSON.stringify([
     { contains: results, text: ANSWER, tokens_per_message: [1, 3, 2] },
     { contains: "cut the call", text: thoughts + calls(CITIES).slice(0, calls(CITIES).indexOf("Oslo") + 2) },
     { contains: "both towns", text: thoughts + calls(CITIES), tokens_per_message: [1, 2, 5, 1] },
+    { contains: "say hi in Python", text: CODE_CALL, tokens_per_message: [1, 4] },
     { contains: "say JSON", text: '{"city": "Oslo"}' },
   ]);
 
@@ -210,6 +214,21 @@ for (const family of FAMILIES) {
         parallel_tool_calls: false,
       });
       expect(JSON.stringify((await engine.requests()).at(-1)!.sampling["constraint"])).toContain("get_weather");
+    });
+
+    test.if(family.args.length === 0)("custom tools and legacy functions, through the stream helper", async () => {
+      const messages = user("say hi in Python");
+      const custom = { type: "custom" as const, custom: { name: "run_code" } };
+      const modern = client.chat.completions.stream({ model, messages, tools: [custom] });
+      expect((await modern.finalChatCompletion()).choices[0]).toMatchObject({
+        finish_reason: "tool_calls",
+        message: { content: null, tool_calls: [{ type: "custom", custom: { name: "run_code", input: CODE } }] },
+      });
+      const old = client.chat.completions.stream({ model, messages, functions: [{ name: "run_code" }] });
+      expect((await old.finalChatCompletion()).choices[0]).toMatchObject({
+        finish_reason: "function_call",
+        message: { content: null, function_call: { name: "run_code", arguments: JSON.stringify({ input: CODE }) } },
+      });
     });
   });
 }

@@ -137,6 +137,17 @@ test("arguments go out as they come", async () => {
   expect(pieces.length).toBeGreaterThan(200);
 });
 
+test("ids that a model writes are kept, unless they come twice", async () => {
+  gateway = qwenGateway((call) => {
+    const one = '<tool_call>{"id": "abc", "name": "get_time", "arguments": {}}</tool_call>';
+    play([`${one}\n${one}\n${one.replace("abc", "")}`], call);
+  });
+  const { choices } = (await (await gateway.post(ask)).json()) as { choices: Answered[] };
+  const ids = choices[0]!.message.tool_calls!.map(({ id }) => id);
+  const fresh = expect.stringMatching(/^call_[0-9a-f]{24}$/);
+  expect(ids).toEqual(["abc", fresh, fresh]);
+});
+
 test("arguments are the model's own bytes", async () => {
   const args = '{ "city" : "Å\\u0041\\n",  "n": 1.50e+2, "big": 12345678901234567890 }';
   expect(callsOf((await answered(written("get_weather", args))).choices[0]!)).toEqual([["get_weather", args]]);
@@ -151,6 +162,13 @@ test("without tools, or with tool_choice none, calls stay text", async () => {
     ]);
     expect(gateway.engine.calls[0]?.request.sampling.constraint).toBeUndefined();
   }
+});
+
+test("the setting stop-in-reasoning lets stop strings end thoughts", async () => {
+  gateway = qwenGateway((call) => play([`<think>One END</think>${OSLO}`], call), { args: ["--stop-in-reasoning"] });
+  const { choices } = await askAllWays(gateway, { stop: "END" });
+  expect(choices[0]).toMatchObject({ message: { content: null, reasoning_content: "One " }, finish_reason: "stop" });
+  expect(choices[0]!.message.tool_calls).toBeUndefined();
 });
 
 describe("tool_choice", () => {
