@@ -150,6 +150,11 @@ export async function startGateway(
       "1",
       "--worker-urls",
       workerUrl,
+      // vLLM's own HTTP server runs without parsers
+      "--reasoning-parser",
+      "passthrough",
+      "--tool-call-parser",
+      "passthrough",
       ...flags,
     ],
     /ready on (\S+?),/,
