@@ -37,6 +37,19 @@ describe("custom tools", () => {
     expect(choices[0]!.message.tool_calls as unknown).toMatchObject([{ custom: { input: '{"code": "x"}' } }]);
   });
 
+  test("the text is text, whatever it looks like", async () => {
+    gateway = qwenGateway(
+      (call) =>
+        play(
+          ["<tool_call>\n<function=run_code>\n<parameter=input>\n42\n</parameter>\n</function>\n</tool_call>"],
+          call,
+        ),
+      { parsers: { tool: "qwen_xml", reasoning: undefined } },
+    );
+    const { choices } = await askAllWays(gateway, { tools: [CODE] });
+    expect(choices[0]!.message.tool_calls as unknown).toMatchObject([{ custom: { name: "run_code", input: "42" } }]);
+  });
+
   test("the model is told a function with one text; one can be forced", async () => {
     const { choices } = await ask(written("run_code", { input: "1" }), {
       tool_choice: { type: "custom", custom: { name: "run_code" } },
