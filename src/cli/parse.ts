@@ -11,7 +11,7 @@ import { chosenParsers, modelKind, modelTemplate } from "../fleet/model-kind.ts"
 import type { ParsingOptions } from "../generation/choice.ts";
 import { type ParserNames, TEXT_ONLY, type Vocabulary } from "../generation/parsing.ts";
 import { planTools, type ToolPlan } from "../generation/tools/plan.ts";
-import { familiesOf } from "../parsers/names.ts";
+import { familiesOf, unifiedReasoning } from "../parsers/names.ts";
 import { endOfSequenceIds } from "../tokenizer/model-files.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { BlockWriter } from "./byte-streams.ts";
@@ -51,7 +51,7 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
     throw new ConfigError(["--tool-call-parser, --reasoning-parser or --model-path is needed"]);
   return toldFailures(async () => {
     familiesOf(reasoningParser, toolCallParser);
-    let names: ParserNames = { reasoning: reasoningParser, tool: toolCallParser };
+    let names: ParserNames = { reasoning: reasoningParser ?? reasoningOf(toolCallParser), tool: toolCallParser };
     let reader: IdReader | undefined;
     if (modelPath !== undefined) {
       const files = await modelFiles(modelPath, env);
@@ -63,6 +63,10 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
     await answerLines(STDIN, new BlockWriter(STDOUT), (value) => parsed(checkedLine(parseLine, value), names, reader));
   });
 }
+
+/** The parser of reasoning that a format of calls has in itself. */
+const reasoningOf = (tool: string | undefined): string | undefined =>
+  tool === undefined ? undefined : unifiedReasoning(tool);
 
 function parsed(line: ParseLine, names: ParserNames, reader: IdReader | undefined): object {
   const { finish, events } = takenApart(line, names, reader);

@@ -69,6 +69,15 @@ describe("text", () => {
     expect(found).toMatchObject({ tool_calls: [{ ...CALL, arguments: '{"a": ' }], finish_reason: "stop" });
   });
 
+  test("a format that has reasoning in it, in which the prompt may end", async () => {
+    const rest = "<|end|><|start|>assistant<|channel|>final<|message|>Yes";
+    const [whole, open] = await good(
+      ["--tool-call-parser", "openai"],
+      [{ chunks: [`<|channel|>analysis<|message|>Hm${rest}`] }, { chunks: [`Hm${rest}`], starts_in_reasoning: true }],
+    );
+    for (const each of [whole, open]) expect(each).toMatchObject({ content: "Yes", reasoning: "Hm", tool_calls: [] });
+  });
+
   test("one call only, and calls that were forced", async () => {
     const two = `${TEXT}\n${TEXT.slice(TEXT.indexOf("<tool_call>"))}`;
     const named = { type: "function", function: { name: "f" } };
