@@ -49,7 +49,7 @@ export type Question =
 
 export type Answer =
   | { readonly value: unknown }
-  | { readonly failure: { readonly kind: string; readonly message: string } };
+  | { readonly failure: { readonly kind: FailureKind; readonly message: string } };
 
 /** The asking end of a link: a `Control` whose questions go out as messages. */
 export interface ControlLink {
@@ -169,21 +169,24 @@ export function sharedIds(ids: Uint32Array): Uint32Array {
   return shared;
 }
 
-const FAILURES: Readonly<Record<string, (message: string) => Error>> = {
-  TokenizerError: (message) => new TokenizerError(message),
-  OverloadedError: (message) => new OverloadedError(message),
-  TokenizerExistsError: (message) => new TokenizerExistsError(message),
-};
+/** Errors that keep their class on the way to another thread. By hand: a build shortens the names of classes. */
+const FAILURES = {
+  tokenizer: { is: TokenizerError, make: (message: string) => new TokenizerError(message) },
+  overloaded: { is: OverloadedError, make: (message: string) => new OverloadedError(message) },
+  exists: { is: TokenizerExistsError, make: (message: string) => new TokenizerExistsError(message, { param: "name" }) },
+} as const;
+type FailureKind = keyof typeof FAILURES | "other";
 
 /** An error on its way to another thread. */
 export function failureOf(error: unknown): Answer {
-  const { name, message } = error instanceof Error ? error : new Error(String(error));
-  return { failure: { kind: name, message } };
+  const kinds = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
+  const kind = kinds.find((name) => error instanceof FAILURES[name].is) ?? "other";
+  return { failure: { kind, message: error instanceof Error ? error.message : String(error) } };
 }
 
 /** The value of an answer. Throws what it failed with. */
 export function unwrap(answer: Answer): unknown {
   if ("value" in answer) return answer.value;
   const { kind, message } = answer.failure;
-  throw FAILURES[kind]?.(message) ?? new Error(message);
+  throw kind === "other" ? new Error(message) : FAILURES[kind].make(message);
 }

@@ -90,6 +90,10 @@ export function openKernelTokenizer({ module, memory, postProcessor }: KernelHan
   const around = (text: Uint32Array, options: EncodeOptions): Uint32Array =>
     options.addSpecialTokens ? processed(postProcessor, text) : text;
   const split = ({ specialAsText }: EncodeOptions): number => (specialAsText ? Split.notSpecial : Split.all);
+  const buffer = encoder.buffer && {
+    ...encoder.buffer,
+    encodeFrom: (from: number) => inRoom(() => encoder.buffer?.encodeFrom(from)),
+  };
   return {
     kind: "kernel",
     vocabSize,
@@ -106,7 +110,7 @@ export function openKernelTokenizer({ module, memory, postProcessor }: KernelHan
       const ids = inRoom(() => encoder.encodeSoon(text, split(options)));
       return ids && around(ids, options);
     },
-    buffer: encoder.buffer,
+    buffer,
     decoder({ skipSpecialTokens }) {
       const plain = isFallback ? fallbackDecoder(fallback, skipSpecialTokens) : utf8Decoder(table, skipSpecialTokens);
       return strip ? strippedStart(plain, " ", 1) : plain;

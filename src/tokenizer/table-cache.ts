@@ -33,6 +33,8 @@ const KEY_AT = 32;
 /** A description is a handful of ids. */
 const MOST_DESCRIPTION = 1 << 20;
 const MOST_TABLES = 1 << 30;
+/** A file takes milliseconds to write. */
+const ABANDONED_MS = 3_600_000;
 /** Files kept in a cache folder, the newest ones. */
 const KEPT = 32;
 /** Raise it when the tables made from the same files change without the layout of images changing. */
@@ -160,14 +162,22 @@ export function writeTables(cacheDir: string, key: Buffer, tables: BuiltTables):
   }
 }
 
-/** Files of tables beyond the newest, and those of other versions. */
+/** Files of tables beyond the newest, those of other versions, and what a writer left that was killed an hour ago or more. */
 function oldFiles(cacheDir: string): string[] {
   const files = readdirSync(cacheDir)
     .filter((name) => name.startsWith("tokenizer-") && name.endsWith(SUFFIX))
     .map((name) => join(cacheDir, name))
     .map((path) => ({ path, time: statSync(path).mtimeMs, current: isCurrent(path) }));
   files.sort((a, b) => b.time - a.time);
-  return files.filter(({ current }, i) => !current || i >= KEPT).map(({ path }) => path);
+  const old = files.filter(({ current }, i) => !current || i >= KEPT).map(({ path }) => path);
+  return [...old, ...abandonedFiles(cacheDir)];
+}
+
+function abandonedFiles(cacheDir: string): string[] {
+  return readdirSync(cacheDir)
+    .filter((name) => name.startsWith("tokenizer-") && name.includes(`${SUFFIX}.`))
+    .map((name) => join(cacheDir, name))
+    .filter((path) => Date.now() - statSync(path).mtimeMs > ABANDONED_MS);
 }
 
 function isCurrent(path: string): boolean {

@@ -107,6 +107,9 @@ describe("a gateway with two threads", () => {
       for (const { status } of await often(() => ask("GET", path))) expect(status).toBe(200);
       while ((await ask("GET", `${path}/status`)).body["status"] === "pending") await Bun.sleep(5);
       await Bun.sleep(100); // the other thread hears of it a moment later
+      const again = { name: "org/small", source: join(folder, "o200k") };
+      for (const { status, body } of await often(() => ask("POST", "/v1/tokenizers", again)))
+        expect([status, (body["error"] as { param?: string }).param]).toEqual([409, "name"]);
       const prompt = cases.map(({ s }) => s);
       for (const { status, body } of await often(() => ask("POST", "/v1/tokenize", { model: "org/small", prompt })))
         expect([status, body["tokens"]]).toEqual([200, cases.map(({ ids }) => ids)]);

@@ -1,7 +1,7 @@
 /** Pieces of more bytes than a window: merged in windows that overlap, so that time is linear and scratch small. */
 import { hashLong, same } from "./lookup.as";
 import { merge } from "./merge.as";
-import { ceiling, gaps, memo, MEMO_BYTES, NONE, result, spend, tokenOffsets } from "./state.as";
+import { ceiling, fits, gaps, memo, MEMO_BYTES, NONE, result, spend, tokenOffsets } from "./state.as";
 
 /** Bytes of a window. */
 export const WINDOW: usize = 512;
@@ -39,6 +39,7 @@ function inWindows(s: usize, e: usize, o: usize, window: usize): usize {
       m = memo + <usize>((h << 5) & <u32>(MEMO_BYTES - 1));
       if (load<u32>(m) == h && load<u32>(m, 4) && load<u32>(m, 20) == before && same(<usize>load<u32>(m, 4), p, <i32>size)) {
         const n = <usize>load<u32>(m, 12) << 2;
+        if (!fits(o + n)) return 0;
         memory.copy(o, <usize>load<u32>(m, 8), n);
         o += n;
         p += <usize>load<u32>(m, 16);

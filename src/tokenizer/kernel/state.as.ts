@@ -139,6 +139,13 @@ export function spend(cost: i32, o: usize): bool {
   return o < ceiling;
 }
 
+/** May ids go up to o? If not, the budget is used up: what is written without merging is bounded by its ids alone. */
+export function fits(o: usize): bool {
+  if (o < ceiling) return true;
+  ceiling = 0;
+  return false;
+}
+
 /** Scratch of at least `size` at the end of memory; what it held is lost. */
 export function reserve(size: usize): void {
   if (size <= scratchSize) return;

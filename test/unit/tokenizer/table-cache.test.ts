@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { IMAGE_AT } from "../../../src/tokenizer/kernel/kernel.ts";
@@ -109,6 +109,9 @@ test("the image in memory is the image on disk", async () => {
 test("files of other versions go when a new one is written", async () => {
   const old = join(folder, "tokenizer-00.image");
   writeFileSync(old, Buffer.alloc(100, 1));
+  const left = join(folder, "tokenizer-11.image.123.abcd");
+  writeFileSync(left, "half");
+  utimesSync(left, 0, 0);
   writeFileSync(join(folder, "kept.image"), "not ours");
   await works(folder);
   expect(readdirSync(folder).sort()).toEqual(["kept.image", expect.stringMatching(/^tokenizer-.{64}\.image$/)]);
