@@ -138,8 +138,8 @@ export class Choice {
       return;
     }
     this.readText(this.decoder.end());
-    this.readText(this.stopsBehindParser ? "" : (this.stops?.end() ?? ""), true);
-    this.parser?.special(marker, this.parts);
+    this.endStops();
+    if (this.stops?.matched === undefined) this.parser?.special(marker, this.parts);
   }
 
   /** Decoded text on its way through stops and parser; `stopped` says that the stops have seen it. */
@@ -165,6 +165,11 @@ export class Choice {
   /** Everything that is held back comes out, and `text` behind it. */
   private settle(text: string): void {
     this.readText(this.decoder.end() + text);
+    this.endStops();
+  }
+
+  /** No stop string goes on from here. Behind the parser it is the parser that says so. */
+  private endStops(): void {
     if (this.stops !== undefined && !this.stopsBehindParser) this.readText(this.stops.end(), true);
   }
 
@@ -206,6 +211,11 @@ export class Choice {
     this.parser?.finish(this.parts);
     this.parts.finish();
     this.emit(sink);
+    if (this.stops?.matched !== undefined) {
+      // It may have waited for a longer one until now; it begins before whatever else ended the choice.
+      this.matched = this.stops.matched;
+      this.stopped = "stop";
+    }
     const reason = this.stopped ?? (engine?.reason === "length" ? "length" : "stop");
     sink.emit({
       type: "finish",

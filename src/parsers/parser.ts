@@ -142,8 +142,14 @@ class Chain implements OutputParser {
   }
 
   private readonly reasoning = (delta: string): void => {
+    this.interrupt();
     if (!this.stopped) this.sink.reasoning(delta);
   };
+
+  /** Something else follows the visible text: no stop string goes on across it. */
+  private interrupt(): void {
+    if (!this.stopped) this.filtered?.end();
+  }
 
   /** Where a parser of reasoning alone leads to. */
   private readonly between: ParserSink = {
@@ -159,6 +165,7 @@ class Chain implements OutputParser {
     text: (delta) => this.visible(delta),
     reasoning: this.reasoning,
     toolStart: (index, name, id) => {
+      this.interrupt();
       if (!this.stopped) this.sink.toolStart(index, name, id);
     },
     toolArguments: (index, delta) => {

@@ -1,4 +1,4 @@
-import { EOS, forced, greedy, HALF, HELLO, hello, LOST_BYTES, type Row, SECOND_EOS, say } from "./row.ts";
+import { EOS, forced, greedy, HALF, HELLO, hello, LOST_BYTES, type Row, SECOND_EOS, STOP_ORDER, say } from "./row.ts";
 
 export const endsCases: readonly Row[] = [
   ["EOS at once", { ...greedy, logit_bias: { [EOS]: 100 } }],
@@ -46,8 +46,17 @@ export const endsCases: readonly Row[] = [
   ["stop string that ends inside a word", { ...forced, stop: ["ïv"] }],
   ["stop string of one space", { ...forced, stop: [" "] }],
   ["two stop strings, the second comes first", { ...forced, stop: ["done", "考"] }],
-  ["two stop strings, one inside the other", { ...forced, stop: ["world, this", "wor"] }],
-  ["two stop strings with one end", { ...forced, stop: ["ld,", "world,"] }],
+  [
+    "two stop strings, one inside the other",
+    { ...forced, stop: ["wor", "world, this"], include_stop_str_in_output: true },
+    { expectText: "Hello world, this", peerDiffers: STOP_ORDER },
+  ],
+  [
+    "two stop strings with one end",
+    { ...forced, stop: ["ld,", "world,"] },
+    { expectText: "Hello ", peerDiffers: STOP_ORDER },
+  ],
+  ["two stop strings with one end, the one that starts first named first", { ...forced, stop: ["world,", "ld,"] }],
   ["stop string that never comes", { ...forced, stop: ["☃never"] }],
   ["stop string half there at the end", { ...forced, stop: ["done.☃"] }],
   ["stop string, n = 2", { ...hello(6), temperature: 1, seed: 1, n: 2, stop: "oHe" }],

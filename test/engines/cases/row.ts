@@ -30,6 +30,13 @@ export const HALF = 127;
 export const LOST_BYTES =
   "vLLM leaves bytes that never become a character out of the text; Collie shows each as U+FFFD";
 
+/**
+ * vLLM looks at its list of stop strings in order after each token and takes the first that it finds: what it answers depends on
+ * that order and on how the text falls into tokens. Collie's rule knows neither.
+ */
+export const STOP_ORDER =
+  "vLLM takes the first stop string of its list that is complete at a token; Collie the one that starts first, of those the longest";
+
 /** Makes the model say "Hello" n times. */
 export const hello = (n: number): ChatBody => ({ logit_bias: { [HELLO]: 100 }, max_tokens: n });
 export const user = (content: string) => [{ role: "user", content }];

@@ -165,6 +165,24 @@ describe("stop strings", () => {
     const answer = feed(make("harmony", "harmony", { filter: stopAt("STOP") }), [...text]);
     expect(answer).toEqual({ content: "a ", reasoning: "STOP", toolCalls: [] });
   });
+  test("reasoning and calls end what waits in the text before them", () => {
+    const say = (channel: string, text: string, end: string) =>
+      `<|start|>assistant<|channel|>${channel}<|message|>${text}${end}`;
+    const call = say("commentary to=functions.run", '{"cmd": "ls"}', "<|call|>");
+    for (const pieces of [(text: string) => [text], (text: string) => [...text]]) {
+      const harmony = (text: string, ...stops: string[]) =>
+        feed(make("harmony", "harmony", { filter: stopAt(...stops) }), pieces(text));
+      const final = say("final", "a STOP", "<|end|>");
+      expect(harmony(final + call, "STOP", "STOP here")).toEqual({ content: "a ", reasoning: "", toolCalls: [] });
+      expect(harmony(final + say("analysis", "b", "<|end|>"), "STOP", "STOP here").reasoning).toBe("");
+      expect(harmony(final + call, "STOP here")).toMatchObject({ content: "a STOP", toolCalls: [{ name: "run" }] });
+      const thoughts = feed(make("base", "hermes", { filter: stopAt("STOP", "STOP here") }), [
+        ...pieces("<think>a</think>b STOP<think>c</think> here"),
+      ]);
+      expect(thoughts.content).toBe("b ");
+      expect(thoughts.reasoning).not.toContain("c");
+    }
+  });
 });
 
 describe("halves of characters", () => {

@@ -100,6 +100,12 @@ describe.each([1, 3, 1000])("in messages of %d tokens", (size) => {
     const text = `Let me see END this${NL}${OSLO}`;
     const { choices } = await answered(text, { stop: ["END"] }, { size });
     expect([choices[0]!.message.content, choices[0]!.finish_reason]).toEqual(["Let me see ", "stop"]);
+    const waits = (await answered(`The END${OSLO}`, { stop: ["END of", "he END.", "ND", "END"] }, { size })).choices;
+    expect([waits[0]!.message.content, callsOf(waits[0]!), waits[0]!.finish_reason]).toEqual([
+      "The ",
+      undefined,
+      "stop",
+    ]);
     const within = (await answered(`See:${NL}${OSLO}`, { stop: "Os" }, { size })).choices;
     expect([callsOf(within[0]!), within[0]!.finish_reason]).toEqual([[["get_weather", '{"city":"']], "stop"]);
     const never = (await answered(`<think>END</think>${OSLO}`, { stop: "END" }, { size })).choices;
