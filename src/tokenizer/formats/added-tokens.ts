@@ -87,21 +87,57 @@ export interface AddedTokens {
   readonly named: ReadonlyMap<string, string>;
 }
 
+/** Added tokens that files ask for, in the order in which they are added. */
+export interface WantedTokens {
+  /** `id` is -1 where the files give none. The same text may come again: the last one's flags count. */
+  readonly tokens: readonly WrittenToken[];
+  /** Named ones by key (`bos_token`), and those without a name; whether they have to be added or not. */
+  readonly names: ReadonlyMap<string, WrittenToken>;
+  readonly extra: readonly WrittenToken[];
+}
+
 /**
- * The added tokens of a tokenizer that has no tokenizer.json, as transformers 5.24 adds them: first those that tokenizer_config.json
- * declares with ids (in older folders: added_tokens.json with special_tokens_map.json), then named and other special tokens. A token that
- * the vocabulary has keeps its id, others get the next free ones. Throws `TokenizerError` for a declared token that gets another id.
+ * The added tokens that the files beside a vocabulary ask for, as transformers 5.24 finds them: first those that tokenizer_config.json
+ * declares with ids (in older folders: added_tokens.json with special_tokens_map.json), then named and other special tokens that are
+ * not among them. `own`: added tokens of a tokenizer.json, which older folders declare anew. Throws `TokenizerError` naming what is wrong.
  */
-export function addedTokens(files: Files, vocabulary: Vocabulary): AddedTokens {
+export function wantedTokens(
+  files: Files,
+  vocabulary: Pick<Vocabulary, "defaults" | "extra" | "raw">,
+  own: readonly AddedToken[] = [],
+): WantedTokens {
   const config = jsonFile(files, "tokenizer_config.json") ?? {};
   const decoder = declaredTokens(files)?.map((token) => (vocabulary.raw ? { ...token, normalized: false } : token));
   const map = decoder ? {} : (jsonFile(files, "special_tokens_map.json") ?? {});
-  const names = namedTokens({ ...config, ...map }, vocabulary.defaults);
+  const names = namedTokens(config, map, vocabulary.defaults);
   const listed = listedTokens(config, map);
   const extra = listed ?? vocabulary.extra ?? olderList(map);
   const declared =
-    decoder ?? legacyTokens(files, [...namedTexts(config, map), ...(listed ?? []).map((t) => t.content)]);
+    decoder ?? olderTokens(files, [...namedTexts(config, map), ...(listed ?? []).map((t) => t.content)], own);
 
+  const texts = new Set([...names.values()].map((token) => token.content));
+  const tokens = declared.map((token) => ({ ...token, special: token.special || texts.has(token.content) }));
+  // what the declaration says counts; of several others with the same text the last one that is written differently
+  const has = new Set([...own, ...declared].map((token) => token.content));
+  const seen = new Set<string>();
+  for (const token of [
+    ...names.values(),
+    ...extra.map((t) => ({ ...t, special: t.special || texts.has(t.content) })),
+  ]) {
+    const written = JSON.stringify(token);
+    if (has.has(token.content) || seen.has(written)) continue;
+    seen.add(written);
+    tokens.push(token);
+  }
+  return { tokens, names, extra };
+}
+
+/**
+ * The added tokens of a tokenizer that has no tokenizer.json. A token that the vocabulary has keeps its id, others get the next free
+ * ones. Throws `TokenizerError` for a declared token that gets another id.
+ */
+export function addedTokens(files: Files, vocabulary: Vocabulary): AddedTokens {
+  const { tokens: wanted, names, extra } = wantedTokens(files, vocabulary);
   const added = new Map<string, AddedToken>();
   let next = vocabulary.size;
   function add(token: WrittenToken): void {
@@ -113,17 +149,7 @@ export function addedTokens(files: Files, vocabulary: Vocabulary): AddedTokens {
     next = Math.max(next, id + 1);
     added.set(token.content, whole(token, id));
   }
-  const texts = new Set([...names.values()].map((token) => token.content));
-  for (const token of declared) add({ ...token, special: token.special || texts.has(token.content) });
-  // what the declaration says counts; of several others with the same text the last one that is written differently
-  const isDeclared = new Set(declared.map((token) => token.content));
-  const seen = new Set<string>();
-  for (const token of [...names.values()].map((t) => ({ ...t, special: true })).concat(extra)) {
-    const written = JSON.stringify(token);
-    if (isDeclared.has(token.content) || seen.has(written)) continue;
-    seen.add(written);
-    add(token);
-  }
+  for (const token of wanted) add(token);
   if (vocabulary.plain) for (const { content } of [...names.values(), ...extra]) add(plainSpecial(content));
   const tokens = [...added.values()].sort((a, b) => a.id - b.id);
   return { tokens, named: new Map([...names].map(([key, token]) => [key, token.content])) };
@@ -157,24 +183,37 @@ export function templateProcessing({ single, pair }: Around, { tokens, named }: 
   return { type: "TemplateProcessing", ...parts, special_tokens: Object.fromEntries(special) };
 }
 
-function namedTokens(config: Config, defaults: Readonly<Record<string, string>>): Map<string, WrittenToken> {
+function namedTokens(
+  ofConfig: Config,
+  map: Config,
+  defaults: Readonly<Record<string, string>>,
+): Map<string, WrittenToken> {
+  // keys of the model's own: a text in tokenizer_config.json goes before what the map says, but comes after all others
+  const own = (of: Config, isToken: (value: unknown) => boolean): string[] =>
+    Object.keys(of).filter((key) => key.endsWith("_token") && !NAMED.includes(key) && isToken(of[key]));
+  const texts = own(ofConfig, (value) => typeof value === "string");
+  const typed = own(ofConfig, (value) => isObject(value) && value["__type"] === "AddedToken");
+  const mapped = own(map, (value) => typeof value === "string" || isObject(value));
+  const config: Config = { ...ofConfig, ...map, ...Object.fromEntries(texts.map((key) => [key, ofConfig[key]])) };
   const named = new Map<string, WrittenToken>();
-  const isToken = (value: unknown): boolean => typeof value === "string" || isObject(value);
-  const own = Object.keys(config).filter(
-    (key) => key.endsWith("_token") && !NAMED.includes(key) && isToken(config[key]),
-  );
-  for (const key of [...NAMED, ...own]) {
+  for (const key of new Set([...NAMED, ...typed, ...mapped, ...texts])) {
     const value = key in config ? config[key] : defaults[key];
     if (value === undefined || value === null || value === "") continue;
-    named.set(key, writtenToken(value, -1, `${key} of tokenizer_config.json`, true));
+    named.set(key, special(value, `${key} of tokenizer_config.json`));
   }
   const more = config["extra_special_tokens"];
   if (isObject(more)) {
     for (const [key, value] of Object.entries(more))
-      named.set(key, writtenToken(value, -1, `${key} in extra_special_tokens of tokenizer_config.json`, true));
+      named.set(key, special(value, `${key} in extra_special_tokens of tokenizer_config.json`));
   }
   return named;
 }
+
+/** A named token, which is special whatever it says. */
+const special = (value: unknown, part: string): WrittenToken => ({
+  ...writtenToken(value, -1, part, true),
+  special: true,
+});
 
 /** Special tokens without a name that the files list; undefined if there is no list. Either key may hold it, the newer one counts. */
 function listedTokens(config: Config, map: Config): readonly WrittenToken[] | undefined {
@@ -182,9 +221,11 @@ function listedTokens(config: Config, map: Config): readonly WrittenToken[] | un
   const none = newer === undefined || newer === null || (Array.isArray(newer) && newer.length === 0);
   const own = none ? (older ?? newer) : newer;
   const more = map["extra_special_tokens"];
-  const lists = [own, more].filter((list) => Array.isArray(list));
-  if (lists.length === 0) return undefined;
-  return lists.flat().map((value) => writtenToken(value, -1, "a token in extra_special_tokens", true));
+  if (!Array.isArray(own) && !Array.isArray(more)) return undefined;
+  const part = "a token in extra_special_tokens";
+  // an object in tokenizer_config.json is only special if it says so
+  const ours = (Array.isArray(own) ? own : []).map((value) => writtenToken(value, -1, part, typeof value === "string"));
+  return [...ours, ...(Array.isArray(more) ? more : []).map((value) => writtenToken(value, -1, part, true))];
 }
 
 function olderList(map: Config): readonly WrittenToken[] {
@@ -199,12 +240,16 @@ function namedTexts(config: Config, map: Config): string[] {
   return values.filter((value) => typeof value === "string");
 }
 
-function legacyTokens(files: Files, special: readonly string[]): WrittenToken[] {
-  const tokens = Object.entries(jsonFile(files, "added_tokens.json") ?? {}).map(([content, id]) => {
+/** The tokens of added_tokens.json and of a tokenizer.json, by ascending id; of two of one id the latter's. */
+function olderTokens(files: Files, special: readonly string[], own: readonly AddedToken[]): WrittenToken[] {
+  const byId = new Map<number, WrittenToken>();
+  for (const [content, id] of Object.entries(jsonFile(files, "added_tokens.json") ?? {})) {
     if (!Number.isInteger(id) || Number(id) < 0 || content === "")
       throw new TokenizerError(`added_tokens.json gives ${JSON.stringify(content)} no id`);
     const isSpecial = special.includes(content);
-    return writtenToken({ content, special: isSpecial, normalized: !isSpecial }, Number(id), "added_tokens.json");
-  });
-  return tokens.sort((a, b) => a.id - b.id);
+    const token = { content, special: isSpecial, normalized: !isSpecial };
+    byId.set(Number(id), writtenToken(token, Number(id), "added_tokens.json"));
+  }
+  for (const token of own) byId.set(token.id, { ...token, bare: false });
+  return [...byId.values()].sort((a, b) => a.id - b.id);
 }

@@ -1,4 +1,5 @@
 import { TokenizerError } from "../tokenizer.ts";
+import { addedTokenParts, withAddedTokens } from "./beside-tokenizer-json.ts";
 import { isSentencePiece } from "./sentencepiece.ts";
 import { sentencePieceJson } from "./sentencepiece-json.ts";
 import { tekkenJson } from "./tekken.ts";
@@ -10,7 +11,8 @@ import { vocabMergesJson } from "./vocab-merges.ts";
 export interface TokenizerSource {
   readonly format: "tokenizer.json" | "vocab+merges" | "tiktoken" | "tekken" | "sentencepiece";
   /**
-   * Name and bytes of everything that decides the ids: what a cache key must be made of. The version of a conversion counts as a file.
+   * Name and bytes of everything that decides the ids: what a cache key must be made of. The version of a conversion counts as a file,
+   * and what other files say about added tokens beside a tokenizer.json.
    */
   readonly files: readonly (readonly [string, Uint8Array])[];
   /** The bytes of a tokenizer.json that gives the same ids (0.1 to 2 s for other formats). Throws `TokenizerError` naming file and part. */
@@ -18,7 +20,9 @@ export interface TokenizerSource {
 }
 
 /** Raise it whenever a conversion gives another tokenizer.json: what was built from the old one is then built again. */
-const CONVERSION = "conversion 1";
+const CONVERSION = "conversion 2";
+/** The same for added tokens that other files put into a tokenizer.json. */
+const ADDED = "added tokens 1";
 
 /** Files that say more about a tokenizer of a format other than tokenizer.json. */
 const CONFIGS = ["tokenizer_config.json", "config.json", "special_tokens_map.json", "added_tokens.json"];
@@ -31,7 +35,13 @@ type Files = ReadonlyMap<string, Uint8Array>;
  */
 export function tokenizerSource(files: Files): TokenizerSource {
   const json = files.get("tokenizer.json");
-  if (json) return { format: "tokenizer.json", files: [["tokenizer.json", json]], json: () => json };
+  if (json) {
+    const used: [string, Uint8Array][] = [
+      ["tokenizer.json", json],
+      [ADDED, addedTokenParts(files)],
+    ];
+    return { format: "tokenizer.json", files: used, json: () => withAddedTokens(files, json) };
+  }
   const tekken = files.get("tekken.json");
   if (tekken) return converted("tekken", files, ["tekken.json"], () => tekkenJson("tekken.json", tekken));
   const pieces = modelFiles(files).find(([, bytes]) => isSentencePiece(bytes));

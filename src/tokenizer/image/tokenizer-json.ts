@@ -74,7 +74,7 @@ function findLargeParts(bytes: Uint8Array): { vocab?: Span; merges?: Span } {
 }
 
 /** Calls `visit` with the cursor at each value of an object; it must move past the value. */
-function eachMember(cursor: Cursor, visit: (key: string) => void): void {
+export function eachMember(cursor: Cursor, visit: (key: string) => void): void {
   const name = new Uint8Array(256);
   if (!enter(cursor, 0x7b, 0x7d)) return;
   do {
@@ -106,6 +106,6 @@ function parse(bytes: Uint8Array): unknown {
 export const isObject = (x: unknown): x is Record<string, unknown> =>
   typeof x === "object" && x !== null && !Array.isArray(x);
 
-const isAddedTokens = (x: unknown): x is AddedTokenJson[] =>
+export const isAddedTokens = (x: unknown): x is AddedTokenJson[] =>
   Array.isArray(x) &&
   x.every((t) => isObject(t) && Number.isInteger(t["id"]) && Number(t["id"]) >= 0 && typeof t["content"] === "string");

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { tokenizerSource } from "../../../src/tokenizer/formats/source.ts";
 import { IMAGE_AT } from "../../../src/tokenizer/kernel/kernel.ts";
 import { builtTables, loadTokenizer, openTokenizer, type TokenizerHandle } from "../../../src/tokenizer/load.ts";
 import { tableKey, tablesOfBytes } from "../../../src/tokenizer/table-cache.ts";
@@ -87,7 +88,7 @@ test("a built image is a file of the cache", async () => {
   await works(folder);
   expect(stored()).toBe(join(folder, name));
   expect(readFileSync(stored()).equals(bytes)).toBe(true);
-  const key = tableKey([["tokenizer.json", files.get("tokenizer.json") as Uint8Array]]);
+  const key = tableKey(tokenizerSource(files).files);
   expect(tablesOfBytes(bytes, key)).toBeDefined();
   for (const bad of [bytes.slice(0, 100), bytes.slice(0, -8), Buffer.alloc(0), builtTables(smallFiles("gemma"))[1]]) {
     expect(tablesOfBytes(bad, key)).toBeUndefined();

@@ -48,6 +48,44 @@ describe("the tokenizer among files", () => {
       "config.json",
     ]);
   });
+  test("of a tokenizer.json has a key that other files change only by what they say about added tokens", () => {
+    const key = (contents: Record<string, unknown>): string => {
+      const source = tokenizerSource(files({ "tokenizer.json": "{}", ...contents }));
+      return JSON.stringify(source.files.map(([name, bytes]) => [name, Buffer.from(bytes).toString()]));
+    };
+    const config = (more: object): Record<string, unknown> => ({ "tokenizer_config.json": more });
+    const plain = key({});
+    expect(key(config({ chat_template: "x", model_max_length: 7 }))).toBe(plain);
+    const others = [
+      key(config({ added_tokens_decoder: { 7: { content: "<n>" } } })),
+      key(config({ added_tokens_decoder: { 8: { content: "<n>" } } })),
+      key(config({ added_tokens_decoder: {} })),
+      key(config({ eos_token: "<e>" })),
+      key(config({ own_token: "<e>" })),
+      key(config({ extra_special_tokens: ["<e>"] })),
+      key(config({ additional_special_tokens: ["<e>"] })),
+      key({ "special_tokens_map.json": { eos_token: "<e>" } }),
+      key({ "added_tokens.json": { "<e>": 9 } }),
+    ];
+    expect(new Set([plain, ...others]).size).toBe(others.length + 1);
+  });
+  test("of a tokenizer.json is its own bytes where nothing is added, and refuses what is wrong beside it", () => {
+    const json = Buffer.from(
+      '{ "added_tokens": [{"id":1,"content":"<e>","special":true,"normalized":false}], "model": {"vocab":{},"merges":[]} }',
+    );
+    const of = (config: object) =>
+      tokenizerSource(files({ "tokenizer.json": json, "tokenizer_config.json": config })).json();
+    expect(of({ eos_token: "<e>", added_tokens_decoder: { 1: { content: "<e>", special: true } } })).toBe(json);
+    expect(of({})).toBe(json);
+    expect(JSON.parse(Buffer.from(of({ eos_token: "<f>" })).toString())).toMatchObject({
+      added_tokens: [{ content: "<e>" }, { content: "<f>", special: true, normalized: false }],
+      model: { vocab: {}, merges: [] },
+    });
+    expect(() => of({ added_tokens_decoder: [] })).toThrow(
+      "added_tokens_decoder of tokenizer_config.json is not an object",
+    );
+    expect(() => of({ added_tokens_decoder: { x: { content: "<e>" } } })).toThrow('has the key "x", which is no id');
+  });
   test("is missed with a message that says what is there", () => {
     expect(refusal({})).toBe("there is no tokenizer.json, nor a tokenizer of another format");
     expect(refusal({ "vocab.json": {} })).toBe("there is a vocab.json, but no merges.txt");
