@@ -242,11 +242,12 @@ function namedTexts(config: Config, map: Config): string[] {
 
 /** The tokens of added_tokens.json and of a tokenizer.json, by ascending id; of two of one id the latter's. */
 function olderTokens(files: Files, special: readonly string[], own: readonly AddedToken[]): WrittenToken[] {
+  const specials = new Set(special);
   const byId = new Map<number, WrittenToken>();
   for (const [content, id] of Object.entries(jsonFile(files, "added_tokens.json") ?? {})) {
     if (!Number.isInteger(id) || Number(id) < 0 || content === "")
       throw new TokenizerError(`added_tokens.json gives ${JSON.stringify(content)} no id`);
-    const isSpecial = special.includes(content);
+    const isSpecial = specials.has(content);
     const token = { content, special: isSpecial, normalized: !isSpecial };
     byId.set(Number(id), writtenToken(token, Number(id), "added_tokens.json"));
   }

@@ -1,4 +1,5 @@
 import type { KnownConfiguration } from "./recognise.ts";
+import { textSearch } from "./text-search.ts";
 import type { AddedTokenJson, TokenizerJson } from "./tokenizer-json.ts";
 
 /**
@@ -10,30 +11,15 @@ export function cutTokens(json: TokenizerJson, known: KnownConfiguration): reado
   if (known.prefix === "firstBare") return [];
   const tokens = json.added_tokens;
   const singleWords = tokens.some((t) => t.single_word);
-  const inside = insideOthers(tokens.map((t) => t.content));
+  const { inside } = textSearch(tokens.map((t) => t.content));
   return tokens.filter(
-    (token) =>
+    (token, i) =>
       !token.normalized &&
       !token.rstrip &&
       !token.single_word &&
       !(singleWords && endsInWord(token.content)) &&
-      !inside.has(token.content),
+      !inside.has(i),
   );
-}
-
-/** Those of the texts that are part of another one. */
-function insideOthers(texts: readonly string[]): ReadonlySet<string> {
-  const all = new Set(texts);
-  const inside = new Set<string>();
-  for (const text of all) {
-    for (let from = 0; from < text.length; from++) {
-      for (let to = from + 1; to <= text.length; to++) {
-        const part = text.slice(from, to);
-        if (part.length < text.length && all.has(part)) inside.add(part);
-      }
-    }
-  }
-  return inside;
 }
 
 /** May the text end in a word character? Only ASCII is judged. */

@@ -3,6 +3,7 @@ import { numberedTokens } from "./added-tokens.ts";
 import { byteAlphabet, NO_BYTE } from "./byte-alphabet.ts";
 import type { PrefixName } from "./header.ts";
 import { type KnownSplit, knownSplit } from "./patterns.ts";
+import { textSearch } from "./text-search.ts";
 import { type AddedTokenJson, isObject, type TokenizerJson } from "./tokenizer-json.ts";
 
 /** A configuration that the kernel encodes exactly. */
@@ -129,8 +130,13 @@ function characterLevel(json: TokenizerJson): KnownConfiguration | undefined {
   return { ...split, nfc: false, prefix: known.prefix, strip };
 }
 
+/** Bytes of all added tokens: keys of their trie, 256 times the number of a node, must fit in 31 bits. */
+const MOST_ADDED = 1 << 22;
+
 /** What about the added tokens the kernel would get wrong, or undefined. */
 function addedTokenProblem(json: TokenizerJson): string | undefined {
+  if (json.added_tokens.reduce((sum, t) => sum + Buffer.byteLength(t.content), 0) > MOST_ADDED)
+    return "added tokens of more than 4 MB";
   for (const token of json.added_tokens) {
     const name = JSON.stringify(token.content);
     if (token.single_word) return `single_word of the added token ${name}`;
@@ -154,19 +160,25 @@ function isPlainNormalized({ normalizer }: TokenizerJson, content: string): bool
  * none lies in a special token, whose text may be taken as it is.
  */
 function overlap(tokens: readonly AddedTokenJson[]): string | undefined {
-  const raw = tokens.filter((t) => !t.normalized);
-  for (const { content } of tokens.filter((t) => t.normalized)) {
-    for (const { content: other, special } of raw) {
-      if (overlaps(content, other) || (special && overlaps(other, content)))
-        return `the normalized added token ${JSON.stringify(content)}, which overlaps ${JSON.stringify(other)}`;
-    }
-  }
-  return undefined;
+  const late = tokens.filter((t) => t.normalized);
+  if (late.length === 0) return undefined;
+  const early = tokens.filter((t) => !t.normalized);
+  return (
+    meeting(late, early) ??
+    meeting(
+      early.filter((t) => t.special),
+      late,
+    )
+  );
 }
 
-/** Does `b` lie in `a`, or may it begin there? */
-function overlaps(a: string, b: string): boolean {
-  if (a.includes(b)) return true;
-  for (let n = 1; n < a.length && n < b.length; n++) if (a.endsWith(b.slice(0, n))) return true;
-  return false;
+/** A token of `over` that one of `tokens` contains or may run into, in words. */
+function meeting(tokens: readonly AddedTokenJson[], over: readonly AddedTokenJson[]): string | undefined {
+  const search = textSearch(over.map((t) => t.content));
+  for (const { content } of tokens) {
+    const met = search.meets(content);
+    if (met >= 0)
+      return `the added tokens ${JSON.stringify(content)} and ${JSON.stringify(over[met]!.content)}, which overlap, one of them normalized`;
+  }
+  return undefined;
 }
