@@ -1,4 +1,5 @@
 /** Added tokens: found in a text before the model sees it. */
+import { textSearch } from "../image/text-search.ts";
 import type { AddedTokenJson } from "../image/tokenizer-json.ts";
 import { TokenizerError } from "../tokenizer.ts";
 import { Is, signatures } from "./characters.ts";
@@ -92,9 +93,54 @@ export type AddedSplitter = (
   visit: (from: number, to: number, token: AddedToken | undefined) => void,
 ) => void;
 
-/** Leftmost-longest matching over a trie whose values are places in `tokens`. */
+/** The longest of the patterns that begin first in `text` at or after `at`: its value and place, or undefined. */
+type Finder = (
+  text: string,
+  at: number,
+) => { readonly index: number; readonly from: number; readonly to: number } | undefined;
+
+/** UTF-16 units above which a pattern is long: going along it anew from each place of a text takes too long. */
+const LONG = 256;
+/** Units of all patterns above which the tables for long ones would take too much memory. */
+const MOST = 1 << 23;
+
+/** Looks for tokens by the trie of their texts, whose values are places in `tokens`. */
+export function addedFinder(trie: Trie, tokens: readonly AddedToken[], normalized: boolean): Finder {
+  const walk: Finder = (text, at) => alongTrie(trie, text, at);
+  const isLong = (token: AddedToken): boolean => (normalized ? token.text : token.content).length > LONG;
+  if (!tokens.some((token) => token.normalized === normalized && isLong(token))) return walk;
+  const patterns = patternsOf(tokens, normalized);
+  const texts = [...patterns.keys()];
+  if (texts.reduce((sum, text) => sum + text.length, 0) > MOST) return walk;
+  const places = [...patterns.values()];
+  const search = textSearch(texts);
+  return (text, at) => {
+    const found = search.next(text, at);
+    return found && { ...found, index: places[found.index]! };
+  };
+}
+
+function alongTrie(trie: Trie, text: string, start: number): ReturnType<Finder> {
+  for (let from = start; from < text.length; from++) {
+    let node = trie.step(0, text.charCodeAt(from));
+    let index = -1;
+    let to = from;
+    for (let i = from + 1; node !== 0; i++) {
+      if (trie.value(node) >= 0) {
+        index = trie.value(node);
+        to = i;
+      }
+      if (i >= text.length) break;
+      node = trie.step(node, text.charCodeAt(i));
+    }
+    if (index >= 0) return { index, from, to };
+  }
+  return undefined;
+}
+
+/** Cuts texts at what the finder finds: places in `tokens`. */
 export function addedSplitter(
-  trie: Trie,
+  find: Finder,
   tokens: readonly AddedToken[],
   isSpecial: (content: string) => boolean,
 ): AddedSplitter {
@@ -107,22 +153,9 @@ export function addedSplitter(
   };
   return (text, specialAsText, visit) => {
     let done = 0;
-    for (let at = 0; at < text.length; ) {
-      let node = trie.step(0, text.charCodeAt(at));
-      let found = -1;
-      let end = at + 1;
-      for (let i = at + 1; node !== 0; i++) {
-        if (trie.value(node) >= 0) {
-          found = trie.value(node);
-          end = i;
-        }
-        if (i >= text.length) break;
-        node = trie.step(node, text.charCodeAt(i));
-      }
-      const from = at;
-      at = end;
-      if (found < 0) continue;
-      const token = tokens[found]!;
+    for (let found = find(text, 0); found; found = find(text, found.to)) {
+      const { from, to: end } = found;
+      const token = tokens[found.index]!;
       if (specialAsText && isSpecial(token.content)) continue;
       if (token.singleWord && (has(before(text, from), Is.regexWord) || has(text.codePointAt(end), Is.regexWord)))
         continue;

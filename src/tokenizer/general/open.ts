@@ -1,5 +1,5 @@
 import { type EncodeOptions, type TokenDecoder, type Tokenizer, TokenizerError } from "../tokenizer.ts";
-import { type AddedToken, addedSplitter } from "./added-tokens.ts";
+import { type AddedToken, addedFinder, addedSplitter } from "./added-tokens.ts";
 import type { CharsmapTables } from "./charsmap.ts";
 import type { GeneralValue, ModelOptions } from "./configuration.ts";
 import { type Decoder, decoderOf } from "./decoders.ts";
@@ -94,8 +94,10 @@ function encoder(block: Block, value: GeneralValue, words: Trie): Encoder {
   const model = remembering(modelOf(value.model, block, words), idList);
   const { tokens, specials } = value.added;
   const special = new Set(specials);
-  const splitter = (name: string): ReturnType<typeof addedSplitter> =>
-    addedSplitter(trieIn(block, name), tokens, (content) => special.has(content));
+  const splitter = (name: "raw" | "normalized"): ReturnType<typeof addedSplitter> =>
+    addedSplitter(addedFinder(trieIn(block, name), tokens, name === "normalized"), tokens, (content) =>
+      special.has(content),
+    );
   const raw = splitter("raw");
   const normalized = splitter("normalized");
 

@@ -132,12 +132,15 @@ function characterLevel(json: TokenizerJson): KnownConfiguration | undefined {
 
 /** Bytes of all added tokens: keys of their trie, 256 times the number of a node, must fit in 31 bits. */
 const MOST_ADDED = 1 << 22;
+/** Bytes of one: the kernel goes along a token anew from each place of a text. Those of known models have up to 93. */
+const LONGEST_ADDED = 256;
 
 /** What about the added tokens the kernel would get wrong, or undefined. */
 function addedTokenProblem(json: TokenizerJson): string | undefined {
   if (json.added_tokens.reduce((sum, t) => sum + Buffer.byteLength(t.content), 0) > MOST_ADDED)
     return "added tokens of more than 4 MB";
   for (const token of json.added_tokens) {
+    if (Buffer.byteLength(token.content) > LONGEST_ADDED) return `an added token of more than ${LONGEST_ADDED} bytes`;
     const name = JSON.stringify(token.content);
     if (token.single_word) return `single_word of the added token ${name}`;
     if (token.normalized && !isPlainNormalized(json, token.content)) return `a normalizer for the added token ${name}`;

@@ -4,6 +4,15 @@ export interface TextSearch {
   readonly inside: ReadonlySet<number>;
   /** The place of a text of the set that lies in `text`, or that a part of its end begins (all of it does not count); -1: none. */
   meets(text: string): number;
+  /** The text of the set that begins first in `text` at or after `from`, of those the longest one; undefined: none. */
+  next(text: string, from: number): Found | undefined;
+}
+
+export interface Found {
+  /** Its place in the set. */
+  readonly index: number;
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Texts are compared by UTF-16 units; those of the set must not be empty. */
@@ -70,6 +79,19 @@ export function textSearch(texts: readonly string[]): TextSearch {
         if (found[node]! >= 0) return found[node]!;
       }
       return through[depth[node] === text.length ? shorter[node]! : node]!;
+    },
+    next(text, from) {
+      let best: Found | undefined;
+      let node = 0;
+      for (let to = from + 1; to <= text.length; to++) {
+        node = follow(node, text.charCodeAt(to - 1));
+        if (best && to - depth[node]! > best.from) break;
+        const index = found[node]!;
+        if (index < 0) continue;
+        const start = to - texts[index]!.length;
+        if (!best || start <= best.from) best = { index, from: start, to };
+      }
+      return best;
     },
   };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { cutTokens } from "../../../src/tokenizer/image/cuts.ts";
 import { recognise } from "../../../src/tokenizer/image/recognise.ts";
-import { textSearch } from "../../../src/tokenizer/image/text-search.ts";
+import { type Found, textSearch } from "../../../src/tokenizer/image/text-search.ts";
 import { type AddedTokenJson, parseTokenizerJson } from "../../../src/tokenizer/image/tokenizer-json.ts";
 import { loadTokenizer, openTokenizer } from "../../../src/tokenizer/load.ts";
 import { editedFiles, random } from "./fixtures.ts";
@@ -14,6 +14,16 @@ function overlaps(a: string, b: string): boolean {
   return false;
 }
 
+/** The text that begins first, of those the longest one. */
+function plainFirst(texts: readonly string[], text: string, at: number): Found | undefined {
+  for (let from = at; from < text.length; from++) {
+    const here = texts.map((t) => (text.startsWith(t, from) ? t.length : 0));
+    const longest = Math.max(...here);
+    if (longest > 0) return { index: here.indexOf(longest), from, to: from + longest };
+  }
+  return undefined;
+}
+
 test("texts that lie in others, and those that a text meets, are those of a plain search", () => {
   const next = random(11);
   const some = (letters: string, most: number): string =>
@@ -22,7 +32,7 @@ test("texts that lie in others, and those that a text meets, are those of a plai
   for (let round = 0; round < 3000; round++) {
     const letters = ["ab", "abc", "a😀é", "abcdefgh"][round % 4]!;
     const texts = [...new Set(Array.from({ length: 1 + Math.floor(next() * 8) }, () => some(letters, 7)))];
-    const { inside, meets } = textSearch(texts);
+    const { inside, meets, next: first } = textSearch(texts);
     const plain = texts.flatMap((text, i) =>
       texts.some((other) => other !== text && other.includes(text)) ? [i] : [],
     );
@@ -32,6 +42,8 @@ test("texts that lie in others, and those that a text meets, are those of a plai
       if (place >= 0) expect([text, texts[place], overlaps(text, texts[place]!)]).toEqual([text, texts[place], true]);
       else expect([text, texts.some((other) => overlaps(text, other))]).toEqual([text, false]);
       if (place >= 0) met++;
+      for (let at = 0; at <= text.length; at++)
+        expect([text, texts, first(text, at)]).toEqual([text, texts, plainFirst(texts, text, at)]);
     }
   }
   expect(met).toBeGreaterThan(3000);
@@ -81,6 +93,20 @@ describe("added tokens", () => {
       }, 20_000);
     }
   }
+  for (const name of ["cl100k", "gemma", "wordpiece"]) {
+    test(`that are long take no longer in a text with ${name}, whether they lie in it or nearly do`, async () => {
+      for (const content of ["a".repeat(16_000), `${"a".repeat(16_000)}c`]) {
+        const tokenizer = openTokenizer(await loadTokenizer(files(name, [token(content), token("<x>")])));
+        const text = `${"a".repeat(15_999)}b`.repeat(5);
+        const before = performance.now();
+        const ids = tokenizer.encode(`<x>${text}${content}<x>`);
+        expect(performance.now() - before).toBeLessThan(500);
+        const id = (of: string): number => tokenizer.tokenId(of) as number;
+        expect([...ids]).toEqual([id("<x>"), ...tokenizer.encode(text), id(content), id("<x>")]);
+        expect(ids.length).toBeGreaterThan(3);
+      }
+    }, 20_000);
+  }
   test("that lie in others are no cuts", () => {
     const json = parseTokenizerJson(
       files(
@@ -95,5 +121,11 @@ describe("added tokens", () => {
   test("of more than 4 MB are not for the kernel", () => {
     const json = parseTokenizerJson(files("cl100k", [token("x".repeat(5_000_000))]).get("tokenizer.json")!);
     expect(recognise(json)).toEqual({ unsupported: "added tokens of more than 4 MB" });
+  });
+  test("of more than 256 bytes are not for the kernel", () => {
+    const of = (content: string) =>
+      recognise(parseTokenizerJson(files("cl100k", [token(content)]).get("tokenizer.json")!));
+    expect(of("中".repeat(85))).not.toHaveProperty("unsupported");
+    expect(of(`${"中".repeat(85)}xx`)).toEqual({ unsupported: "an added token of more than 256 bytes" });
   });
 });
