@@ -50,6 +50,7 @@ export function openGeneral(memory: SharedArrayBuffer): Tokenizer {
     return text !== undefined && specials.has(text);
   };
   const addedIds = new Map(added.ids);
+  const idsOfAdded = new Set(addedIds.values());
   const decoder = decoderOf(value.decoder);
   const soon = value.model.type === "BPE" ? SOON_BPE : SOON;
   return {
@@ -67,7 +68,7 @@ export function openGeneral(memory: SharedArrayBuffer): Tokenizer {
       return text === undefined ? NOTHING : decoder.bytes(text);
     },
     isSpecial,
-    isAdded: (id) => added.ids.some(([, other]) => other === id),
+    isAdded: (id) => idsOfAdded.has(id),
     tokenId(text) {
       const id = addedIds.get(text) ?? words.find(text, 0, text.length);
       return id < 0 || text === "" ? undefined : id;
