@@ -3,6 +3,7 @@ import { type JsonValue, parseLossless } from "../template/lossless-json.ts";
 
 const QUOTE = 34;
 const COMMA = 44;
+const COLON = 58;
 const OPEN_LIST = 91;
 const CLOSE_LIST = 93;
 const OPEN_OBJECT = 123;
@@ -23,34 +24,68 @@ function endOfString(json: string, from: number): number {
  * `JSON.parse`. `json` must be valid: what it is outside of the member is not checked.
  */
 export function rawMember(json: string, name: string): JsonValue | undefined {
+  const found = rawMemberText(json, name);
+  return found === undefined ? undefined : parseLossless(found);
+}
+
+/** The text of such a member, without white space around it. */
+export function rawMemberText(json: string, name: string): string | undefined {
   const key = JSON.stringify(name);
-  let depth = 0;
-  let from = -1;
   let found: string | undefined;
+  let from = -1;
   /** The string that was read last, at the top level. */
   let last: string | undefined;
-  const end = (at: number) => {
-    if (from >= 0) found = json.slice(from, at);
-    from = -1;
-  };
-  for (let at = 0; at < json.length; ) {
+  scanTopLevel(json, {
+    text: (at, end) => {
+      last = json.slice(at, Math.min(end, at + 4 * key.length + 8));
+    },
+    mark: (at) => {
+      if (json[at] === ":") {
+        if (from < 0 && isKey(last, key, name)) from = at + 1;
+        return;
+      }
+      if (from >= 0) found = json.slice(from, at);
+      from = -1;
+    },
+  });
+  return found?.trim();
+}
+
+/** The texts of a JSON array's items. `json` must be valid; it is an array from its first character on. */
+export function rawItemTexts(json: string): readonly string[] {
+  const items: string[] = [];
+  let from = 1;
+  scanTopLevel(json, {
+    text: () => {},
+    mark: (at) => {
+      const item = json.slice(from, at).trim();
+      if (item !== "") items.push(item); // only an empty array has an empty one
+      from = at + 1;
+    },
+  });
+  return items;
+}
+
+interface TopLevel {
+  /** A string of the outermost object or array. */
+  text(at: number, end: number): void;
+  /** A comma or colon of it, or its end. */
+  mark(at: number): void;
+}
+
+function scanTopLevel(json: string, found: TopLevel): void {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
     const c = json.charCodeAt(at);
     if (c === QUOTE) {
       const behind = endOfString(json, at);
-      if (depth === 1) last = json.slice(at, Math.min(behind, at + 4 * key.length + 8));
-      at = behind;
-      continue;
-    }
-    if (c === OPEN_LIST || c === OPEN_OBJECT) depth++;
+      if (depth === 1) found.text(at, behind);
+      at = behind - 1;
+    } else if (c === OPEN_LIST || c === OPEN_OBJECT) depth++;
     else if (c === CLOSE_LIST || c === CLOSE_OBJECT) {
-      if (--depth === 0) end(at);
-    } else if (depth === 1) {
-      if (c === COMMA) end(at);
-      else if (json[at] === ":" && from < 0 && isKey(last, key, name)) from = at + 1;
-    }
-    at++;
+      if (--depth === 0) found.mark(at);
+    } else if (depth === 1 && (c === COMMA || c === COLON)) found.mark(at);
   }
-  return found === undefined ? undefined : parseLossless(found);
 }
 
 function isKey(text: string | undefined, key: string, name: string): boolean {

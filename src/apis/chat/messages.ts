@@ -1,6 +1,7 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Content, ContentPart, Conversation, Message, Role, ToolCall } from "../../generation/conversation.ts";
 import { customArguments } from "../../generation/tools/declaration.ts";
+import { type ArgumentsText, argumentsTexts } from "./raw-arguments.ts";
 import type { ChatMessage, ChatToolCall, ConversationRequest, ContentPart as SentPart } from "./schema.ts";
 import { chatTools, losslessMember } from "./tool-choice.ts";
 
@@ -33,23 +34,28 @@ function contentPart(part: SentPart, role: string, at: string): ContentPart {
   });
 }
 
-function toolCall(call: ChatToolCall, at: string): ToolCall {
+function toolCall(call: ChatToolCall, at: string, text: () => string): ToolCall {
   const id = call.id ?? "";
   if (call.custom) return { id, name: call.custom.name, arguments: customArguments(call.custom.input ?? "") };
   if (!call.function) throw missing(`${at}.function`);
-  return { id, name: call.function.name, arguments: argumentsText(call.function.arguments) };
+  return { id, name: call.function.name, arguments: argumentsOf(call.function, text) };
 }
 
-const argumentsText = (sent: string | Record<string, unknown> | null | undefined): string =>
-  typeof sent === "string" ? sent : sent ? JSON.stringify(sent) : "";
+/** `text`: of arguments that are an object. */
+const argumentsOf = ({ arguments: sent }: NonNullable<ChatToolCall["function"]>, text: () => string): string =>
+  typeof sent === "string" ? sent : sent ? text() : "";
 
 /** Calls of an assistant message, in the form of today or that of `function_call`. */
-function toolCalls({ tool_calls: calls, function_call: old }: ChatMessage, at: string): ToolCall[] {
-  if (calls && calls.length > 0) return calls.map((call, i) => toolCall(call, `${at}.tool_calls[${i}]`));
-  return old ? [{ id: "", name: old.name, arguments: argumentsText(old.arguments) }] : [];
+function toolCalls(
+  { tool_calls: calls, function_call: old }: ChatMessage,
+  at: string,
+  text: (call?: number) => string,
+): ToolCall[] {
+  if (calls && calls.length > 0) return calls.map((call, i) => toolCall(call, `${at}.tool_calls[${i}]`, () => text(i)));
+  return old ? [{ id: "", name: old.name, arguments: argumentsOf(old, text) }] : [];
 }
 
-function toMessage(message: ChatMessage, i: number): Message {
+function toMessage(message: ChatMessage, i: number, text: ArgumentsText): Message {
   const at = `messages[${i}]`;
   const role = Object.hasOwn(ROLES, message.role) ? ROLES[message.role] : undefined;
   if (role === undefined) {
@@ -58,7 +64,7 @@ function toMessage(message: ChatMessage, i: number): Message {
       { param: `${at}.role` },
     );
   }
-  const calls = toolCalls(message, at);
+  const calls = toolCalls(message, at, (call) => text(i, call));
   if (calls.length > 0 && role !== "assistant") {
     throw new InvalidRequestError(`${at}.tool_calls: only messages of the role assistant have tool calls`, {
       param: `${at}.tool_calls`,
@@ -93,7 +99,8 @@ export function refuseUnsupportedPrompt(body: Omit<ConversationRequest, "message
  * Throws InvalidRequestError.
  */
 export function chatConversation(body: ConversationRequest, raw?: string): Conversation {
-  const messages = body.messages.map(toMessage);
+  const text = argumentsTexts(body.messages, raw);
+  const messages = body.messages.map((message, i) => toMessage(message, i, text));
   const continueFinalMessage = body.continue_final_message ?? false;
   if (continueFinalMessage !== false) {
     if (body.add_generation_prompt === true) {

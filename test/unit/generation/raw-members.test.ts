@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { rawMember } from "../../../src/generation/raw-members.ts";
+import { rawItemTexts, rawMember, rawMemberText } from "../../../src/generation/raw-members.ts";
 
 /** Small integers, texts and arrays are plain data; objects are Maps. */
 const plain = (value: unknown): unknown =>
@@ -58,4 +58,13 @@ describe("rawMember", () => {
     expect(json.length).toBeGreaterThan(450_000);
     expect(rawMember(json, "tools")).toEqual([1]);
   });
+});
+
+test("texts of members and items are as sent", () => {
+  expect(rawMemberText('{"a": {"b" : 1.0} , "c": 2}', "a")).toBe('{"b" : 1.0}');
+  expect(rawMemberText("{}", "a")).toBeUndefined();
+  const items = ['{"a": [1, 2]}', '"],\\""', "[]", "1.0", "null"];
+  expect(rawItemTexts(`[ ${items.join(" , ")} ]`)).toEqual(items);
+  expect(rawItemTexts("[ ]")).toEqual([]);
+  expect(rawItemTexts("")).toEqual([]);
 });

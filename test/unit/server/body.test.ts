@@ -160,4 +160,11 @@ test("the text of a body is kept where a prompt may print parts of it", async ()
     expect(rawBody(await read(text))).toBe(text);
   }
   expect(rawBody(await read('{"messages": []}'))).toBeUndefined();
+  const withCall = (called: string) => `{"messages": [null, 5, {"tool_calls": [7, {"function": ${called}}]}]}`;
+  const sent = withCall('{"arguments": {"a": 1.0}}');
+  expect(rawBody(await read(sent))).toBe(sent);
+  const old = '{"messages": [{"function_call": {"arguments": {}}}]}';
+  expect(rawBody(await read(old))).toBe(old);
+  for (const called of ['{"arguments": "{}"}', '{"arguments": null}', "null"])
+    expect(rawBody(await read(withCall(called)))).toBeUndefined();
 });

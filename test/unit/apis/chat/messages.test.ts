@@ -277,3 +277,26 @@ describe("with Qwen 3's template", () => {
     expect(prompt(turns(null))).toBe(prompt(turns("")));
   });
 });
+
+describe("arguments sent as an object", () => {
+  const args = '{"id":12345678901234567890, "b":1.0,"2":1}';
+  const called = (call: string) => `{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", ${call}}]}`;
+  const textsOf = (raw: string, known: string | undefined) =>
+    chatConversation(checked(JSON.parse(raw) as Record<string, unknown>), known).messages[1]?.toolCalls?.map(
+      (call) => call.arguments,
+    );
+
+  test("are the text that was sent", () => {
+    const raw = called(
+      `"tool_calls": [{"function": {"name": "g", "arguments": "{}"}}, {"function": {"arguments": ${args}, "name": "f"}}]`,
+    );
+    expect(textsOf(raw, raw)).toEqual(["{}", args]);
+    const old = called(`"function_call": {"name": "f", "arguments": ${args}}`);
+    expect(textsOf(old, old)).toEqual([args]);
+  });
+
+  test("are JSON of the same value where the request's text is not known", () => {
+    const raw = called('"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]');
+    expect(textsOf(raw, undefined)).toEqual(['{"a":1}']);
+  });
+});
