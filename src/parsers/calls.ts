@@ -26,6 +26,8 @@ export interface CallShape {
   readonly python?: boolean;
 }
 
+const LETTER_N = 110;
+const CAPITAL_N = 78;
 const NAMES = ["name", "function", "tool_name"];
 const ARGUMENTS = ["arguments", "parameters", "args"];
 const IDS = ["id", "tool_call_id", "call_id"];
@@ -73,33 +75,49 @@ interface Draft {
   held: string | undefined;
   started: boolean;
   given: boolean;
+  /** A key that no call has was read. */
+  foreign: boolean;
 }
 
-/** Reads one call as an object, whose brace is next. */
+/**
+ * Reads one call as an object, whose brace is next. It begins with its arguments, or at its end where it has none: an object
+ * that carries something else in their place is no call.
+ */
 export function* callObject(p: Parsing, shape: CallShape, stack: number[]): Step<CallOutcome> {
   const { input } = p;
   const depth = stack.length;
-  const draft: Draft = { name: undefined, id: undefined, held: undefined, started: false, given: false };
+  const draft: Draft = {
+    name: undefined,
+    id: undefined,
+    held: undefined,
+    started: false,
+    given: false,
+    foreign: false,
+  };
   input.at++;
   stack.push(CLOSE_OBJECT);
   while (stack.length > depth) {
+    // What follows the arguments is text if it breaks the call.
+    if (draft.started && !input.recording) input.record();
     const c = yield* skipSpace(input);
-    if (c < 0) return cut(p, draft);
+    if (c < 0) return cut(p, shape, draft);
     if (c === CLOSE_OBJECT) {
       input.at++;
       stack.pop();
     } else if (c === COMMA) input.at++;
     else if (c === QUOTE || (c === APOSTROPHE && shape.python === true)) {
       const outcome = yield* member(p, shape, draft, stack);
-      if (outcome !== undefined) return outcome === "cut" ? cut(p, draft) : broken(p, draft, outcome);
+      if (draft.started && outcome === undefined) input.forget();
+      if (outcome !== undefined) return outcome === "cut" ? cut(p, shape, draft) : broken(p, draft, outcome);
     } else return broken(p, draft, "syntax");
   }
   if (draft.name === undefined) return "value";
   if (!draft.started) {
-    if (shape.bare === true && draft.held === undefined && !p.tools.has(draft.name)) return "value";
+    if (draft.foreign || (shape.bare === true && !p.tools.has(draft.name))) return "value";
     begin(p, draft);
   }
   if (!draft.given) p.out.arguments("{}");
+  input.forget();
   p.out.end();
   return "call";
 }
@@ -112,14 +130,15 @@ function begin(p: Parsing, draft: Draft): void {
   draft.given = true;
 }
 
-function cut(p: Parsing, draft: Draft): CallOutcome {
-  if (draft.started) p.out.leave();
+function cut(p: Parsing, shape: CallShape, draft: Draft): CallOutcome {
+  if (!draft.started && draft.name !== undefined && !draft.foreign && shape.bare !== true) begin(p, draft);
+  if (draft.started) p.leave();
   return "cut";
 }
 
 function broken(p: Parsing, draft: Draft, outcome: CallOutcome): CallOutcome {
   if (!draft.started) return outcome;
-  p.out.leave();
+  p.leave();
   return "broken";
 }
 
@@ -142,7 +161,7 @@ function* member(p: Parsing, shape: CallShape, draft: Draft, stack: number[]): S
     if (draft.name === undefined) return "cut";
     // A call without a name is none.
     if (draft.name === "") draft.name = undefined;
-    else if (shape.bare !== true || draft.held !== undefined) begin(p, draft);
+    else if (draft.held !== undefined) begin(p, draft);
     return undefined;
   }
   if (key === "function" && c === OPEN_OBJECT && draft.name === undefined) {
@@ -150,24 +169,19 @@ function* member(p: Parsing, shape: CallShape, draft: Draft, stack: number[]): S
     stack.push(CLOSE_OBJECT);
     return undefined;
   }
-  if ((shape.args ?? ARGUMENTS).includes(key) && !draft.given && draft.held === undefined) {
-    if (draft.name !== undefined && !draft.started) begin(p, draft);
-    if (draft.started) {
-      draft.given = true;
-      return OUTCOMES[yield* argumentsValue(p, shape, p.arguments)];
-    }
-    let raw = "";
-    const outcome = yield* argumentsValue(p, shape, (piece) => {
-      raw += piece;
-    });
-    draft.held = raw;
-    return OUTCOMES[outcome];
+  if ((shape.args ?? ARGUMENTS).includes(key)) {
+    // Which of two are meant is not to be guessed.
+    if (draft.given || draft.held !== undefined) return "open";
+    return yield* argumentsOf(p, shape, draft);
   }
   if (isQuote && !draft.started && IDS.includes(key)) {
     draft.id = yield* quoted(input);
     return draft.id === undefined ? "cut" : undefined;
   }
-  if (shape.bare === true && !draft.started && !BESIDES.includes(key)) return "open";
+  if (!draft.started && !BESIDES.includes(key)) {
+    if (shape.bare === true) return "open";
+    draft.foreign = true;
+  }
   return OUTCOMES[yield* shape.python === true ? pythonValue(input, ignore) : jsonValue(input, ignore)];
 }
 
@@ -189,27 +203,53 @@ function* quoted(input: Input): Step<string | undefined> {
   return outcome === "done" ? unquote(raw) : undefined;
 }
 
-/** Reads the arguments: an object as it stands; one that was written into a string as what the string says; null as `{}`. */
-function* argumentsValue(p: Parsing, shape: CallShape, emit: (raw: string) => void): Step<Outcome> {
+/**
+ * Reads the arguments: an object as it stands; one that was written into a string as what the string says; null and the empty
+ * string as `{}`. Any other value can't be a call's arguments: the object is none.
+ */
+function* argumentsOf(p: Parsing, shape: CallShape, draft: Draft): Step<CallOutcome | undefined> {
   const { input } = p;
+  const kind = yield* argumentsKind(input, shape);
+  if (kind === "cut") return "cut";
+  if (kind === "other") return "open";
+  let emit = p.arguments;
+  if (draft.name !== undefined) {
+    begin(p, draft);
+    draft.given = true;
+  } else {
+    draft.held = "";
+    emit = (piece) => {
+      draft.held += piece;
+    };
+  }
+  if (kind === "none") {
+    emit("{}");
+    return undefined;
+  }
+  if (kind === "written") return OUTCOMES[yield* writtenArguments(input, emit)];
+  return OUTCOMES[yield* shape.python === true ? pythonValue(input, emit) : jsonValue(input, emit)];
+}
+
+/** What the value that is next is, as arguments; where it is `none`, it is read. */
+function* argumentsKind(input: Input, shape: CallShape): Step<"object" | "written" | "none" | "other" | "cut"> {
   const c = yield* peek(input);
+  if (c === OPEN_OBJECT) return "object";
   if (c === QUOTE) {
     const second = yield* peekSecond(input);
-    if (second === OPEN_OBJECT) return yield* writtenArguments(input, emit);
-    if (second === QUOTE) {
-      input.at += 2;
-      emit("{}");
-      return "done";
-    }
+    if (second < 0) return "cut";
+    if (second === OPEN_OBJECT) return "written";
+    if (second !== QUOTE) return "other";
+    input.at += 2;
+    return "none";
   }
-  if (shape.python === true) return yield* pythonValue(input, emit);
-  if (c !== 110) return yield* jsonValue(input, emit);
+  if (c !== LETTER_N && c !== CAPITAL_N) return "other";
   let word = "";
-  const outcome = yield* jsonValue(input, (piece) => {
+  const keep = (piece: string): void => {
     word += piece;
-  });
-  if (outcome !== "cut") emit(word === "null" ? "{}" : word);
-  return outcome;
+  };
+  const outcome = yield* shape.python === true ? pythonValue(input, keep) : jsonValue(input, keep);
+  if (outcome === "cut") return "cut";
+  return outcome === "done" && word === "null" ? "none" : "other";
 }
 
 /** Reads arguments that were written into a string. */

@@ -278,7 +278,7 @@ describe("what is certain goes out at once", () => {
   test("the name of a call, before its arguments", () => {
     const parser = make(undefined, "hermes");
     const { sink, answer } = foldEvents();
-    parser.push('<tool_call>\n{"name": "run"', sink);
-    expect(answer().toolCalls).toEqual([{ name: "run", id: undefined, arguments: "", complete: false }]);
+    parser.push('<tool_call>\n{"name": "run", "arguments": {', sink);
+    expect(answer().toolCalls).toEqual([{ name: "run", id: undefined, arguments: "{", complete: false }]);
   });
 });
