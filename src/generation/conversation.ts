@@ -21,6 +21,8 @@ export interface ToolCall {
 export interface Message {
   readonly role: Role;
   readonly content: Content;
+  /** The client sent nothing as the content of a message with calls, rather than an empty text. Templates may tell the two apart. */
+  readonly withoutContent?: true;
   /** `name` of the speaker or tool, where the API gave one. */
   readonly name?: string;
   /** Thoughts of an earlier assistant turn. */

@@ -12,7 +12,6 @@ import type { CallTraits, ContentRole, TemplateTraits } from "./template-traits.
  */
 export function templateMessages(messages: readonly Message[], traits: TemplateTraits): MessageData[] {
   const ids = new CallIds(traits.calls?.ids ?? "any");
-  const emptyContent = traits.calls === undefined ? "" : traits.calls.emptyContent;
   return arranged(messages, traits).map(({ message, at }) => {
     const { role, name, reasoning, toolCalls = [] } = message;
     const calls = toolCalls.map((call, i) => ({
@@ -24,11 +23,11 @@ export function templateMessages(messages: readonly Message[], traits: TemplateT
       },
     }));
     const answered = role === "tool" ? ids.answered(message) : undefined;
-    const shownName = name ?? answered?.name;
+    const shownName = name ?? (traits.namesResults ? answered?.name : undefined);
     const content = templateContent(message.content, role === "developer" ? "system" : role, traits);
     return {
       role,
-      content: content === "" && calls.length > 0 ? emptyContent : content,
+      content: content === "" && calls.length > 0 ? emptyContent(message, traits.calls) : content,
       ...(shownName !== undefined && { name: shownName }),
       ...(reasoning !== undefined && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),
@@ -60,6 +59,12 @@ function templateContent(content: Content, role: ContentRole, traits: TemplateTr
   const takes = traits.content[role];
   if (typeof content !== "string") return takes.parts && content.length > 0 ? content : contentText(content);
   return takes.text || content === "" ? content : [{ type: "text", text: content }];
+}
+
+/** As the client sent it, unless the template fails on it or writes no calls beside it. */
+function emptyContent({ withoutContent }: Message, calls: CallTraits | undefined): null | "" {
+  if (calls === undefined) return "";
+  return withoutContent === true ? (calls.besideNull ? null : "") : calls.besideEmpty ? "" : null;
 }
 
 function callArguments({ arguments: text }: ToolCall, traits: CallTraits | undefined, param: string): unknown {

@@ -10,8 +10,10 @@ export interface CallTraits {
   readonly arguments: "object" | "text";
   /** Text would do as well. */
   readonly takesText: boolean;
-  /** Content of a message that has calls only: null, or the empty string where the template fails without content. */
-  readonly emptyContent: null | "";
+  /** It writes the calls of a message whose content is null. At least one of the two is true. */
+  readonly besideNull: boolean;
+  /** It writes the calls of a message whose content is the empty string. */
+  readonly besideEmpty: boolean;
   /** `nine`: ids must be nine letters and digits. `kimi`: the id is all that names the function: `functions.NAME:INDEX`. */
   readonly ids: "any" | "nine" | "kimi";
   /** A prompt with a call of `PROBE_FUNCTION`. */
@@ -29,6 +31,8 @@ export interface TemplateTraits {
   readonly systemAnywhere: boolean;
   /** Undefined: it writes no calls, or fails on every form of them. */
   readonly calls: CallTraits | undefined;
+  /** Without a name a tool message's result fails, or has a gap where its name belongs: it needs that of the call it answers. */
+  readonly namesResults: boolean;
   /** The variable that switches thinking on and off; undefined: none does. */
   readonly thinkingKey: "enable_thinking" | "thinking" | undefined;
 }
@@ -38,6 +42,7 @@ const TEXT = "probe of the content";
 const ANOTHER = "probe of another";
 const KEY = "probe_key";
 const VALUE = "probe_value";
+const RESULT_NAME = "probe_of_a_result";
 const ARGUMENTS = `{"${KEY}": "${VALUE}"}`;
 const NINE = "probeid01";
 const LONG_ID = "call_probe_of_an_id";
@@ -78,19 +83,19 @@ export function templateTraits(template: ChatTemplate, name: string | undefined,
 
 function probe(render: Render): TemplateTraits {
   const calls = callTraits(render);
+  const [args, empty] = [calls?.arguments === "text" ? ARGUMENTS : parsed(), calls?.besideNull === false ? "" : null];
   const developer = knowsDeveloper(render);
   return {
     content: {
       system: contentTraits(render, (content) => [{ role: "system", content }, user("a")]),
       user: contentTraits(render, (content) => [{ role: "user", content }]),
       assistant: contentTraits(render, (content) => [user("a"), { role: "assistant", content }, user("b")]),
-      tool: contentTraits(render, (content) =>
-        conversation(calls?.arguments === "text" ? ARGUMENTS : parsed(), calls?.emptyContent ?? null, NINE, content),
-      ),
+      tool: contentTraits(render, (content) => conversation(args, empty, NINE, { content })),
     },
     developer,
     systemAnywhere: takesSystemAnywhere(render, developer),
     calls,
+    namesResults: needsNames((result) => render(conversation(args, empty, NINE, result))),
     thinkingKey: (["enable_thinking", "thinking"] as const).find((key) => switches(render, key)),
   };
 }
@@ -139,13 +144,21 @@ function switches(render: Render, key: string): boolean {
   return off !== undefined && off !== turned(true);
 }
 
-function conversation(args: unknown, content: unknown, id: string, result: unknown = "b"): MessageData[] {
+/** `result`: fields of the tool message. */
+function conversation(args: unknown, content: unknown, id: string, result: object = {}): MessageData[] {
   const call = { id, type: "function", function: { name: PROBE_FUNCTION, arguments: args } };
   return [
     user("a"),
     { role: "assistant", content, tool_calls: [call] },
-    { role: "tool", content: result, tool_call_id: id, name: "probe_of_a_result" },
+    { role: "tool", content: "b", tool_call_id: id, name: RESULT_NAME, ...result },
   ];
+}
+
+function needsNames(render: (result: object) => string | undefined): boolean {
+  const named = render({});
+  if (named?.includes(RESULT_NAME) !== true) return named !== undefined && render({ name: null }) === undefined;
+  const nameless = render({ name: null }); // such a key is dropped
+  return nameless === undefined || nameless === named.replaceAll(RESULT_NAME, "");
 }
 
 /** Both are there, and the text was not put into quotes, nor the object printed as Python does. */
@@ -153,28 +166,34 @@ const isClean = (text: string): boolean =>
   text.includes(KEY) && text.includes(VALUE) && !text.includes(`\\"${KEY}`) && !text.includes(`{'${KEY}'`);
 
 function callTraits(render: Render): CallTraits | undefined {
-  for (const emptyContent of [null, ""] as const) {
+  for (const content of [null, ""] as const) {
     const forms = (
       [
         ["object", parsed()],
         ["text", ARGUMENTS],
       ] as const
     ).map(([form, args]) => {
-      const sample = render(conversation(args, emptyContent, NINE));
-      return sample !== undefined && isClean(sample) ? { form, args, sample } : undefined;
+      const sample = cleanSample(render, args, content);
+      return sample === undefined ? undefined : { form, args, sample };
     });
     const found = forms.find((form) => form !== undefined);
     if (found === undefined) continue;
-    const { sample } = found;
-    const failsOnLong = render(conversation(found.args, emptyContent, LONG_ID)) === undefined;
+    const { sample, args } = found;
+    const failsOnLong = render(conversation(args, content, LONG_ID)) === undefined;
     const isNamedById = sample.includes(NINE) && !sample.includes(PROBE_FUNCTION);
     return {
       arguments: found.form,
       takesText: forms[1] !== undefined,
-      emptyContent,
+      besideNull: content === null,
+      besideEmpty: content === "" || cleanSample(render, args, "") !== undefined,
       ids: failsOnLong ? "nine" : isNamedById ? "kimi" : "any",
       sample,
     };
   }
   return undefined;
+}
+
+function cleanSample(render: Render, args: unknown, content: null | ""): string | undefined {
+  const sample = render(conversation(args, content, NINE));
+  return sample !== undefined && isClean(sample) ? sample : undefined;
 }

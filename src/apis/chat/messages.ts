@@ -23,6 +23,10 @@ function content({ content: sent, role, refusal }: ChatMessage, at: string): Con
   return parts.length === 0 ? "" : parts;
 }
 
+/** No text was sent, not even an empty one. */
+const isNothing = ({ content: sent, refusal }: ChatMessage): boolean =>
+  sent === undefined || sent === null ? !refusal : typeof sent !== "string" && sent.length === 0;
+
 function contentPart(part: SentPart, role: string, at: string): ContentPart {
   if (part.type === "text") {
     if (part.text === undefined) throw missing(`${at}.text`);
@@ -77,6 +81,7 @@ function toMessage(message: ChatMessage, i: number, text: ArgumentsText): Messag
   return {
     role,
     content: content(message, at),
+    ...(calls.length > 0 && isNothing(message) && { withoutContent: true }),
     ...(message.name && { name: message.name }),
     ...(reasoning && { reasoning }),
     ...(calls.length > 0 && { toolCalls: calls }),

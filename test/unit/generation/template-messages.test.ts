@@ -123,6 +123,35 @@ describe("arguments", () => {
   });
 });
 
+describe("what a client sent beside its calls", () => {
+  const turns = (assistant: Partial<Message>) => [user("a"), { ...calls(call("c")), ...assistant }];
+  const shows = (guard: string) =>
+    `{% for m in messages %}{% if ${guard} %}{% for c in m.tool_calls or [] %}<{{ c.function.name }}{{ c.function.arguments | tojson }}>{% endfor %}{% endif %}{{ '()' if m.content is not defined or m.content is none else '"' ~ m.content ~ '"' }}{% endfor %}`;
+  const both = (guard: string) => [
+    prompt(shows(guard), turns({})),
+    prompt(shows(guard), turns({ withoutContent: true })),
+  ];
+
+  test("empty content and none stay what they are, unless the calls are lost", () => {
+    expect(both("true")).toEqual(['"a"<f{}>""', '"a"<f{}>()']);
+    expect(both("m.content is none")).toEqual(['"a"<f{}>()', '"a"<f{}>()']);
+    expect(both("m.content is string")).toEqual(['"a"<f{}>""', '"a"<f{}>""']);
+  });
+
+  test("a result without a name gets that of its call only where the template has nothing to put there", () => {
+    const printed = (name: string) =>
+      prompt(`${shows("true")}{% for m in messages if m.role == 'tool' %}<{{ ${name} }}={{ m.content }}>{% endfor %}`, [
+        ...turns({}),
+        result("c"),
+        result("c", "r", "own"),
+      ]);
+    expect(printed("m.name")).toEndWith("<f=r><own=r>");
+    expect(printed("m['name'] + ''")).toEndWith("<f=r><own=r>");
+    expect(printed("m.name | default('unknown')")).toEndWith("<unknown=r><own=r>");
+    expect(printed("m.name or m.role")).toEndWith("<tool=r><own=r>");
+  });
+});
+
 describe("roles", () => {
   const order = [
     user("a"),

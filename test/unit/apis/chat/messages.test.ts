@@ -114,6 +114,7 @@ describe("messages", () => {
       {
         role: "assistant",
         content: "",
+        withoutContent: true,
         toolCalls: [
           { id: "call_1", name: "f", arguments: '{"a": 1.0}' },
           { id: "call_2", name: "g", arguments: '{"input":"say \\"hi\\""}' },
