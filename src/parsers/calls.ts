@@ -97,9 +97,9 @@ export function* callObject(p: Parsing, shape: CallShape, stack: number[]): Step
   input.at++;
   stack.push(CLOSE_OBJECT);
   while (stack.length > depth) {
+    const c = yield* skipSpace(input);
     // What follows the arguments is text if it breaks the call.
     if (draft.started && !input.recording) input.record();
-    const c = yield* skipSpace(input);
     if (c < 0) return cut(p, shape, draft);
     if (c === CLOSE_OBJECT) {
       input.at++;
