@@ -56,6 +56,8 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
   let ids = new Uint32Array(0);
   /** Bytes of the text that was written last. */
   let length = 0;
+  /** Is it ASCII? */
+  let ascii = false;
   /** Room for a text of `size` bytes. */
   function reserveText(size: number): void {
     if (size <= text.length) return;
@@ -83,6 +85,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
   function write(s: string): Uint8Array {
     if (s.length * 3 > text.length) reserveText(s.length < SMALLEST_TEXT ? s.length * 3 : Buffer.byteLength(s));
     length = utf8.encodeInto(s, text).written;
+    ascii = length === s.length;
     return text.subarray(0, length);
   }
   /** Ids of the written bytes from `from` on, as a view; undefined if the budget was too small. */
@@ -144,7 +147,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     /** Takes the cost of so many nanoseconds a byte off the budget; false if it is used up. */
     const pays = (cost: number): boolean => budget === NO_LIMIT || (left -= size * cost) > 0;
     if (!pays(BYTE_COST)) return undefined;
-    if (nfc && s?.length !== length && !kernel.normal(textAt + from, textAt + length)) {
+    if (nfc && !ascii && !kernel.normal(textAt + from, textAt + length)) {
       if (!pays(NFC_BYTE_COST)) return undefined;
       const rest = s ?? decoder.decode(text.slice(from, length));
       if (budget !== NO_LIMIT && rest.length > MOST_LONG_RUNS && hasLongRuns(rest)) return undefined;
@@ -229,6 +232,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     });
     text.set(copy); // the caller may still look at it
     length = copy.length;
+    ascii = false;
     return found && { ids: found, cuts: Uint32Array.from(cuts) };
   }
 

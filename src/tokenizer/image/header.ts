@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 13;
+export const IMAGE_VERSION = 14;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -50,6 +50,7 @@ export const Word = {
   moreMask: 38,
   tokenFilter: 39,
   splits: 40,
+  pairFilter: 41,
   asciiJoins: 42,
   flags: 43,
   contractions: 44,

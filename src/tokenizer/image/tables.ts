@@ -29,6 +29,7 @@ export function placeTokens(layout: ImageLayout, v: Vocabulary, trie: AddedTrie)
   layout.set("addedOne", trie.onlyFirst);
   layout.place("byteIds", 1024);
   layout.place("tokenFilter", 2 ** 18);
+  layout.place("pairFilter", 2 ** 18);
   layout.place("hotPairs", HOT_BUCKETS * BUCKET);
   const more = powerOfTwo(merges / 8);
   layout.place("morePairs", more * 16);

@@ -2,28 +2,27 @@
  * Words that are neither tokens nor in the cache are merged later, several in turn, so that their waits for memory fall together. Until
  * then each has a place among the ids as if it were one token.
  */
-import { findAt, hash16, hash8, pairBucket, pairHash, pairId, pairRank, pairTag } from "./lookup.as";
-import { byteIds, bytePairs, lanes, NOBODY, NONE, wordMarks, words } from "./state.as";
+import { findAt, hash16, hash8, likelyBucket, pairHash, pairId, pairRank, pairTag } from "./lookup.as";
+import { byteIds, bytePairs, LANE, LANES, lanes, NOBODY, NONE, wordMarks, words } from "./state.as";
 
-/** Words in turn, and the bytes that each takes. */
-const LANES: u32 = 16;
-const LANE: usize = 384;
-// Of a word of up to 16 bytes, by index: its symbols' ids; rank << 6 | index of the merge with the next one; the id that this makes.
+/** Bytes of the longest word that is merged in turn. */
+export const LANE_BYTES: i32 = 30;
+// Of a word, by index: its symbols' ids; rank << 6 | index of the merge with the next one; the id that this makes.
 // The place before the first may be written, and the one behind the last symbol.
 const SYMBOLS: usize = 16;
-const RANKS: usize = 96;
-const MADE: usize = 176;
-const ALIVE: usize = 240; // by index: a symbol begins here; also behind the last one
-const LENGTH: usize = 244;
-const INDEX: usize = 248; // of the symbol that was made last, and of the one before it
-const LEFT: usize = 252;
+const RANKS: usize = 144;
+const MADE: usize = 276;
+const ALIVE: usize = 400; // by index: a symbol begins here; also behind the last one
+const LENGTH: usize = 404;
+const INDEX: usize = 408; // of the symbol that was made last, and of the one before it
+const LEFT: usize = 412;
 // the pairs of these two with what follows: bucket, tag
-const PAIR: usize = 256;
-const LEFT_PAIR: usize = 280;
-const SET: usize = 304; // the word's place in the cache and its key there, its place among the ids, the number of its ids
-const OUT: usize = 308;
-const COUNT: usize = 312;
-const KEY: usize = 320;
+const PAIR: usize = 416;
+const LEFT_PAIR: usize = 440;
+const SET: usize = 464; // the word's place in the cache and its key there, its place among the ids, the number of its ids
+const OUT: usize = 468;
+const COUNT: usize = 472;
+const KEY: usize = 480;
 /** Ranks from here on are no merges. */
 const NO_RANK: u32 = 0xffffffc0;
 
@@ -34,7 +33,10 @@ export function clearMerges(): void {
   started = 0;
 }
 
-/** Will merge the 2 to 16 bytes at s, put their ids where o is, and both in the cache at `set`; returns the new o. */
+/**
+ * Will merge the 2 to 30 bytes at s, put their ids where o is, and both in the cache at `set`; returns the new o. The keys are those of
+ * `words`; for more than 16 bytes s and the hash of `longWords`.
+ */
 export function mergeLater(s: usize, len: i32, k0: u64, k1: u64, set: usize, o: usize): usize {
   if (started == LANES) o = mergeAll(o);
   const lane = lanes + <usize>started * LANE;
@@ -50,6 +52,12 @@ export function mergeLater(s: usize, len: i32, k0: u64, k1: u64, set: usize, o: 
   v128.store(lane, none, RANKS + 16);
   v128.store(lane, none, RANKS + 32);
   v128.store(lane, none, RANKS + 48);
+  if (len > 16) {
+    v128.store(lane, none, RANKS + 64);
+    v128.store(lane, none, RANKS + 80);
+    v128.store(lane, none, RANKS + 96);
+    v128.store(lane, none, RANKS + 112);
+  }
   const n = <usize>len;
   let before: usize = load<u8>(s);
   store<u32>(lane, load<u32>(byteIds + (before << 2)), SYMBOLS);
@@ -94,22 +102,17 @@ export function mergeAll(o: usize): usize {
   return end;
 }
 
-@inline
-function lower(a: u32, b: u32): u32 {
-  return select<u32>(a, b, a < b);
-}
-
-@inline
-function lowest4(at: usize): u32 {
-  return lower(lower(load<u32>(at), load<u32>(at, 4)), lower(load<u32>(at, 8), load<u32>(at, 12)));
-}
-
 /** The merge of lowest rank, and a first look at the memory where its neighbours' ranks are. False if there is none. */
 @inline
 function mergeOne(lane: usize): bool {
   const R = lane + RANKS;
-  let best = lower(lowest4(R), lowest4(R + 16));
-  if (load<u32>(lane, LENGTH) > 8) best = lower(best, lower(lowest4(R + 32), lowest4(R + 48)));
+  let v = v128.min<u32>(v128.min<u32>(v128.load(R), v128.load(R, 16)), v128.min<u32>(v128.load(R, 32), v128.load(R, 48)));
+  if (load<u32>(lane, LENGTH) > 16) {
+    v = v128.min<u32>(v, v128.min<u32>(v128.min<u32>(v128.load(R, 64), v128.load(R, 80)), v128.min<u32>(v128.load(R, 96), v128.load(R, 112))));
+  }
+  v = v128.min<u32>(v, v128.shuffle<u32>(v, v, 2, 3, 0, 1));
+  v = v128.min<u32>(v, v128.shuffle<u32>(v, v, 1, 0, 3, 2));
+  const best = v128.extract_lane<u32>(v, 0);
   if (best >= NO_RANK) return false;
   const i = best & 63;
   const at = lane + (<usize>i << 2);
@@ -134,7 +137,7 @@ function mergeOne(lane: usize): bool {
 @inline
 function touch(to: usize, x: u32, y: u32): void {
   const h = pairHash(x, y);
-  const bucket = pairBucket(x, y, h);
+  const bucket = likelyBucket(x, y, h);
   store<u32>(to, <u32>bucket);
   store<u32>(to, x, 4);
   store<u64>(to, pairTag(x, y, h), 8);
@@ -164,8 +167,28 @@ function finish(lane: usize): usize {
     store<u32>(lane + (n << 2), load<u32>(lane + (<usize>ctz(m) << 2), SYMBOLS), SYMBOLS);
   }
   store<u32>(lane, <u32>n, COUNT);
-  remember(<usize>load<u32>(lane, SET), load<u64>(lane, KEY), load<u64>(lane, KEY + 8), <i32>len, lane + SYMBOLS, <i32>n);
+  const set = <usize>load<u32>(lane, SET);
+  const k0 = load<u64>(lane, KEY), k1 = load<u64>(lane, KEY + 8);
+  if (len > 16) rememberLong(set, <u32>k1, <usize>k0, <i32>len, lane + SYMBOLS, <i32>n);
+  else remember(set, k0, k1, <i32>len, lane + SYMBOLS, <i32>n);
   return n;
+}
+
+// An entry of `longWords`: hash, length, count, 116 key bytes, 32 ids
+export const LONG_ENTRY: usize = 256;
+export const LONG_BYTES: usize = 12;
+export const LONG_RESULT: usize = 128;
+export const LONG_KEY: i32 = 116;
+const LONG_IDS: i32 = 32;
+
+/** Keeps the n ids of a long word in the cache at its entry, if there is room. */
+export function rememberLong(at: usize, h: u32, s: usize, len: i32, ids: usize, n: i32): void {
+  if (len > LONG_KEY || n > LONG_IDS) return;
+  store<u32>(at, h);
+  store<u32>(at, len, 4);
+  store<u32>(at, n, 8);
+  memory.copy(at + LONG_BYTES, s, len);
+  memory.copy(at + LONG_RESULT, ids, <usize>n << 2);
 }
 
 /** What tells words of one set apart, mostly, in a table that stays near. */
@@ -179,10 +202,9 @@ export function remember(set: usize, k0: u64, k1: u64, len: i32, ids: usize, n: 
   if (n > 3) return;
   const marks = wordMarks + ((set - words) >> 5);
   store<u16>(marks, (load<u16>(marks) << 8) | <u16>wordMark(len <= 8 ? hash8(k0) : hash16(k0, k1)));
-  if (load<u32>(set, 28)) {
-    v128.store(set, v128.load(set), 32);
-    v128.store(set, v128.load(set, 16), 48);
-  }
+  // the first place is filled first: an empty one may take the second's; no branch waits for memory
+  v128.store(set, v128.load(set), 32);
+  v128.store(set, v128.load(set, 16), 48);
   store<u64>(set, k0);
   store<u64>(set, k1, 8);
   store<u32>(set, load<u32>(ids), 16);

@@ -1,6 +1,6 @@
 /** Tokens by their bytes and merges by their parts. */
 import {
-  hotPairs, K0, K1, medium, mediumSlots, moreMask, morePairs, pairBits, pairs, short, shortSlots, tokenBytes, tokenFilter, tokenOffsets,
+  hotPairs, K0, K1, medium, mediumSlots, moreMask, morePairs, noPairs, pairBits, pairFilter, pairs, short, shortSlots, tokenBytes, tokenFilter, tokenOffsets,
 } from "./state.as";
 
 @inline
@@ -49,21 +49,28 @@ export function findTokenBy(h: u32, table: usize, mask: u32, s: usize, len: i32)
   }
 }
 
+/** What places a token's text in `tokenFilter`. */
 @inline
-function tokenBit(h: u32, len: i32): u32 {
-  return (h + <u32>len * 0x9e3779b1) >> 11;
+function tokenMix(h: u32, len: i32): u32 {
+  return h + <u32>len * 0x9e3779b1;
+}
+
+@inline
+function tokenBits(g: u32): u64 {
+  return (<u64>1 << <u64>((g >> 11) & 63)) | (<u64>1 << <u64>((g >> 5) & 63)) | (<u64>2 << <u64>((g & 31) << 1));
 }
 
 export function setTokenBit(h: u32, len: i32): void {
-  const g = tokenBit(h, len);
-  const at = tokenFilter + (<usize>(g >> 5) << 2);
-  store<u32>(at, load<u32>(at) | (1 << (g & 31)));
+  const g = tokenMix(h, len);
+  const at = tokenFilter + (<usize>(g >> 17) << 3);
+  store<u64>(at, load<u64>(at) | tokenBits(g));
 }
 
 @inline
-function hasTokenBit(h: u32, len: i32): u32 {
-  const g = tokenBit(h, len);
-  return (load<u32>(tokenFilter + (<usize>(g >> 5) << 2)) >> (g & 31)) & 1;
+function hasTokenBit(h: u32, len: i32): bool {
+  const g = tokenMix(h, len);
+  const bits = tokenBits(g);
+  return (load<u64>(tokenFilter + (<usize>(g >> 17) << 3)) & bits) == bits;
 }
 
 /** Token of exactly these 2 to 16 bytes, or -1. */
@@ -126,6 +133,20 @@ export function pairTag(x: u32, y: u32, h: u64): u64 {
   return (h >> (40 - select<u64>(HOT_BITS, pairBits, (x | y) < HOT_IDS))) & TAG;
 }
 
+/** Bits of a pair in its word of `pairFilter`. */
+@inline
+function filterBits(h: u64): u64 {
+  return (<u64>1 << ((h >> 43) & 63)) | (<u64>1 << ((h >> 37) & 63)) | (<u64>1 << ((h >> 31) & 63));
+}
+
+/** The bucket of (x, y) if it may hold the pair, else one that is near and empty: most pairs are no merge, and their memory is far. */
+@inline
+export function likelyBucket(x: u32, y: u32, h: u64): usize {
+  const bits = filterBits(h);
+  const word = load<u64>(pairFilter + (<usize>(h >> 49) << 3));
+  return select<usize>(pairBucket(x, y, h), noPairs, (<u32>((word & bits) == bits) | <u32>((x | y) < HOT_IDS)) != 0);
+}
+
 /** The entry of the merge (x, y), or 0. No branch depends on what is found. */
 @inline
 export function findPair(x: u32, y: u32): u64 {
@@ -173,6 +194,8 @@ export function insertEntry(x: u32, y: u32, rank: u32, id: u32): bool {
   const h = pairHash(x, y);
   const entry = (<u64>(rank + 1) << 44) | (<u64>id << 24) | pairTag(x, y, h);
   const bucket = pairBucket(x, y, h);
+  const word = pairFilter + (<usize>(h >> 49) << 3);
+  store<u64>(word, load<u64>(word) | filterBits(h));
   for (let at = bucket; at < bucket + 64; at += 8) {
     if (load<u64>(at)) continue;
     store<u64>(at, entry);

@@ -1,17 +1,13 @@
 /** Ids of one piece, or of a part that no merge crosses: looked up, from the cache, or merged. */
 import { findTokenBy, hash16, hash8, hashLong, same } from "./lookup.as";
 import { putHuge, WINDOW } from "./long.as";
-import { mergeLater, remember, wordMark } from "./lanes.as";
+import { LANE_BYTES, LONG_BYTES, LONG_ENTRY, LONG_KEY, LONG_RESULT, mergeLater, remember, rememberLong, wordMark } from "./lanes.as";
 import { merge } from "./merge.as";
 import { search } from "./search.as";
 import {
   family, GEMMA, longVocab, longVocabMask, longWords, longWordsMask, medium, mediumSlots, result, short, shortSlots, spend,
   wholeFilter, wholeOnly, wholeOnlyMask, wordMarks, words, wordsShift,
 } from "./state.as";
-
-const LONG_ENTRY: usize = 256; // hash, length, count, 116 key bytes, 32 ids
-const LONG_KEY: i32 = 116;
-const LONG_IDS: i32 = 32;
 
 /** About the nanoseconds that a word takes that is not known yet. */
 @inline
@@ -111,21 +107,19 @@ function putLong(s: usize, len: i32, o: usize, whole: bool): usize {
   }
   if (<usize>len > WINDOW) return putHuge(s, s + <usize>len, o);
   const at = longWords + <usize>(h & longWordsMask) * LONG_ENTRY;
-  if (len <= LONG_KEY && load<u32>(at) == h && <i32>load<u32>(at, 4) == len && same(at + 12, s, len)) {
+  if (len <= LONG_KEY && load<u32>(at) == h && <i32>load<u32>(at, 4) == len && same(at + LONG_BYTES, s, len)) {
     const n: usize = load<u32>(at, 8);
-    memory.copy(o, at + 128, n << 2);
+    memory.copy(o, at + LONG_RESULT, n << 2);
     return o + (n << 2);
   }
   if (!spend(cost(len), o)) return o;
-  let n = family != GEMMA && len <= 60 ? search(s, len) : 0;
+  let n = 0;
+  if (family != GEMMA && len <= 60) {
+    if (len <= LANE_BYTES && load<u8>(s + <usize>len - 1) < 128) return mergeLater(s, len, s, h, at, o);
+    n = search(s, len);
+  }
   if (!n) n = merge(s, len);
   memory.copy(o, result, <usize>n << 2);
-  if (len <= LONG_KEY && n <= LONG_IDS) {
-    store<u32>(at, h);
-    store<u32>(at, len, 4);
-    store<u32>(at, n, 8);
-    memory.copy(at + 12, s, len);
-    memory.copy(at + 128, result, <usize>n << 2);
-  }
+  rememberLong(at, h, s, len, result, n);
   return o + (<usize>n << 2);
 }

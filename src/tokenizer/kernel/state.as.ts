@@ -11,6 +11,9 @@ export const PREFIX_EACH_BARE: i32 = 2; // before every section that does not be
 export const PREFIX_FIRST_BARE: i32 = 3; // before the text, if it does not begin with one or with an added token
 /** Room for what is known of a long piece: 64 entries of 32 bytes. */
 export const MEMO_BYTES: usize = 2048;
+/** Words that are merged in turn, and the bytes that each takes. */
+export const LANES: u32 = 16;
+export const LANE: usize = 576;
 export const K0: u64 = 0x9e3779b97f4a7c15;
 export const K1: u64 = 0xc2b2ae3d27d4eb4f;
 export const NONE: u32 = 0xffffffff;
@@ -45,6 +48,7 @@ export let morePairs: usize = 0; // 16-byte entries: key, entry
 export let moreMask: u32 = 0;
 export let hotPairs: usize = 0; // the same for merges whose parts both have low ids: buckets that stay near
 export let tokenFilter: usize = 0; // 2 Mbit: may these bytes be a token of up to 16 bytes?
+export let pairFilter: usize = 0; // 2^15 words of 64 bits: may two tokens, one of a higher id, be a merge?
 export let splits: usize = 0; // u64 per token, its last merge: rank + 1 24 (0: a single byte), left 20, right 20; -1 if search may not use it
 export let joinFilter: usize = 0; // pairs of neighbouring characters that some merge joins
 export let joinShift: u32 = 0;
@@ -61,7 +65,8 @@ export let longWords: usize = 0; // cache, direct mapped
 export let longWordsMask: u32 = 0;
 export let scratch: usize = 0;
 let scratchSize: usize = 0;
-export let lanes: usize = 0; // words that are merged in turn, 6 kB
+export let lanes: usize = 0; // words that are merged in turn
+export let noPairs: usize = 0; // an empty bucket that stays near
 export let memo: usize = 0; // windows of a long piece
 export let result: usize = 0; // ids of the last merge
 export let asciiJoins: usize = 0; // Gemma: byte by two ASCII characters
@@ -101,6 +106,7 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   hotPairs = header + load<u32>(header, 144);
   tokenFilter = header + load<u32>(header, 156);
   splits = header + load<u32>(header, 160);
+  pairFilter = header + load<u32>(header, 164);
   asciiJoins = header + load<u32>(header, 168);
   added = header + load<u32>(header, 96);
   addedMask = load<u32>(header, 100);
@@ -114,8 +120,9 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   longWordsMask = (1 << longBits) - 1;
   reserve(4096);
   memo = scratch + 65536 - MEMO_BYTES; // behind what merging a window takes
-  lanes = memo - 6144;
-  scratchSize = lanes - scratch;
+  lanes = memo - <usize>LANES * LANE;
+  noPairs = lanes - 64;
+  scratchSize = noPairs - scratch;
 }
 
 /**

@@ -65,6 +65,17 @@ describe.each(NAMES)("%s", async (name) => {
   });
 });
 
+test("a text that NFC changes has the same ids when it is encoded again, also if it ends in ASCII", async () => {
+  const tokenizer = await smallTokenizer("cl100k_nfc");
+  const [special] = specialsOf("cl100k_nfc");
+  const text = `cafe\u0301 ${special} and plain words`;
+  const buffer = tokenizer.buffer as TextBuffer;
+  buffer.write(text);
+  const [once, again] = [Array.from(buffer.encodeFrom(0)!.ids), Array.from(buffer.encodeFrom(0)!.ids)];
+  expect(once).toEqual(Array.from(tokenizer.encode(text.normalize("NFC"))));
+  expect(again).toEqual(once);
+});
+
 test("no cuts where the start of a text is treated apart, nor behind what takes the space after it", async () => {
   expect((await smallTokenizer("metaspace_first")).buffer).toBeUndefined();
   const { buffer } = await smallTokenizer("cl100k_strip");
