@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
 import { doubleAlias } from "../config/aliases.ts";
@@ -11,6 +12,7 @@ import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
 import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
 import { emptyFleet } from "../fleet/snapshot.ts";
+import { templateProblem } from "../fleet/usable-template.ts";
 import { sourceProblem } from "../hub/source.ts";
 import { familiesOf } from "../parsers/names.ts";
 import { createLogger } from "../telemetry/log.ts";
@@ -44,7 +46,12 @@ export interface ServeHooks {
 
 /** Runs the gateway until it is told to stop; gives the exit status. */
 export async function serve(config: ServeConfig, env: Environment, hooks: ServeHooks = {}): Promise<number> {
-  const problems = [...missingFiles(config, sourceProblem), ...emptyCaches(config), ...parserProblem(config)];
+  const problems = [
+    ...missingFiles(config, sourceProblem),
+    ...givenTemplateProblem(config),
+    ...emptyCaches(config),
+    ...parserProblem(config),
+  ];
   if (problems.length > 0) throw new ConfigError(problems);
   const stop = whenAskedToStop();
   const log = createLogger({ level: config.logLevel, json: config.logJson });
@@ -125,6 +132,20 @@ function parserProblem({ reasoningParser, toolCallParser }: ServeConfig): string
   } catch (error) {
     return [(error as Error).message];
   }
+}
+
+/** The template that the operator names must compile: one that the model brings may cost the model its chats. */
+function givenTemplateProblem({ chatTemplate }: ServeConfig): string[] {
+  if (chatTemplate === undefined) return [];
+  let source: string;
+  try {
+    source = readFileSync(chatTemplate, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" ? [] : [`--chat-template: ${JSON.stringify(chatTemplate)}: ${message}`]; // missingFiles has told
+  }
+  const problem = templateProblem(source);
+  return problem === undefined ? [] : [`--chat-template: ${JSON.stringify(chatTemplate)}: ${problem}`];
 }
 
 /** Serving threads listen a moment before there is a fleet. */

@@ -5,7 +5,7 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import { type Engine, EngineError, type EngineErrorKind, type ModelInfo } from "../engines/engine.ts";
 import { fetchModelFiles, type ModelFilesOptions } from "../hub/model-files.ts";
 import { fetchReportedModel, withTokenizerOf } from "../hub/reported-model.ts";
-import { compileModelTemplate } from "../template/model-template.ts";
+import type { Logger } from "../telemetry/log.ts";
 import { createTokenizerCache } from "../tokenizer/cache/board.ts";
 import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import { contextLength, defaultSampling, endOfSequenceIds } from "../tokenizer/model-files.ts";
@@ -13,13 +13,16 @@ import { TokenizerError } from "../tokenizer/tokenizer.ts";
 import type { Compute } from "./control-link.ts";
 import { chosenParsers, modelKind, modelTemplate } from "./model-kind.ts";
 import type { ModelEntry } from "./snapshot.ts";
+import { usableTemplate } from "./usable-template.ts";
 
 const BUNDLE_DEADLINE_MS = 120_000;
 /** Failures that say that an engine has no bundle: none offered, no path to pack, no files in it. The others may pass. */
 const NO_BUNDLE: readonly EngineErrorKind[] = ["unimplemented", "invalid", "not_found", "failed"];
 
 /** What a model hub is asked with. */
-export type HubAccess = Pick<ModelFilesOptions, "environment" | "log" | "signal" | "pausesMs">;
+export interface HubAccess extends Pick<ModelFilesOptions, "environment" | "signal" | "pausesMs"> {
+  readonly log?: Pick<Logger, "info" | "warn" | "error">;
+}
 
 /** The models that the fleet serves, each loaded once however many workers serve it. */
 export class ModelCatalog {
@@ -89,15 +92,13 @@ export class ModelCatalog {
     const kind = modelKind(info.modelPath || id, files);
     const given = chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8");
     const template = modelTemplate(kind, files, given);
-    // Here a template that does not compile keeps its own model away; on the serving threads it would stop all of them.
-    if (template !== undefined) compileModelTemplate(template);
     const eosTokenIds = [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])];
     return {
       id,
       aliases: this.aliases.get(id) ?? [],
       tokenizer,
       tokenizerCache: newTokenizerCache(this.config),
-      template,
+      template: template && usableTemplate(template, (problem) => this.tellNoChat(id, problem)),
       parsers: chosenParsers(this.config, { ...kind, chatTemplate: template?.source ?? "" }),
       eosTokenIds,
       quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
@@ -106,6 +107,10 @@ export class ModelCatalog {
         Object.keys(info.defaultSampling).length > 0 ? info.defaultSampling : { ...defaultSampling(files) },
       created: Math.floor(Date.now() / 1000),
     };
+  }
+
+  private tellNoChat(model: string, problem: string): void {
+    this.hub.log?.error("a chat template of the model is broken: chats that need it are refused", { model, problem });
   }
 
   private async modelFiles(info: ModelInfo, engine: Engine): Promise<ReadonlyMap<string, Uint8Array>> {

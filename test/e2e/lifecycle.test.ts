@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { demoModelFiles } from "../../src/tokenizer/demo-model.ts";
 import { BUILD_MS, collieBinary } from "./support/binary.ts";
 import {
   chat,
@@ -125,6 +126,43 @@ describe("starting", () => {
     const program = start(["serve", "--worker-urls", "grpc://127.0.0.1:9", "--model-path", "./no-such-folder"]);
     expect(await program.exited).toBe(2);
     expect(program.output()).toContain('--model-path: "./no-such-folder" does not exist');
+  });
+
+  test("a chat template that is given and does not compile stops the start by its file and line", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "collie-template-")), "mine.jinja");
+    writeFileSync(file, "fine\n{% if %}");
+    const gateway = start(["serve", "--worker-urls", "grpc://127.0.0.1:1", "--port", "0", "--chat-template", file]);
+    expect(await gateway.exited).toBe(2);
+    expect(gateway.output()).toContain(
+      `--chat-template: ${JSON.stringify(file)}: the chat template does not compile, line 2`,
+    );
+    rmSync(dirname(file), { recursive: true });
+  });
+
+  test("a broken template of the model costs it its chat only", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "collie-template-"));
+    for (const [name, bytes] of await demoModelFiles()) writeFileSync(join(folder, name), bytes);
+    writeFileSync(join(folder, "chat_template.jinja"), "fine\n{% if %}");
+    const engine = await startEngine();
+    const gateway = await startGateway([engine], ["--model-path", folder]);
+    const { url, model } = gateway;
+    try {
+      expect(gateway.program.output()).toMatch(/ERROR.*the chat template does not compile, line 2/);
+      expect(await (await fetch(`${url}/v1/models`)).text()).toContain(model);
+      const answer = await chat(gateway, { model, messages: user("Hello") });
+      expect([answer.status, await answer.text()]).toEqual([
+        400,
+        expect.stringContaining("The model cannot chat: the chat template does not compile, line 2"),
+      ]);
+      const body = JSON.stringify({ model, prompt: "Hello" });
+      const headers = { "content-type": "application/json" };
+      const tokens = await fetch(`${url}/v1/tokenize`, { method: "POST", headers, body });
+      expect([tokens.status, await tokens.json()]).toEqual([200, expect.objectContaining({ count: 1 })]);
+    } finally {
+      await gateway.stop();
+      await engine.stop();
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test("serve without engines explains itself", async () => {
