@@ -1,6 +1,7 @@
 /** What a chat template wants of its messages, found by rendering small conversations with it. */
 import { GatewayError } from "../errors.ts";
 import type { ChatTemplate, TemplateInput } from "../template/chat-template.ts";
+import { onTrial } from "../template/engine/limits.ts";
 import { parseLossless } from "../template/lossless-json.ts";
 import { type MessageData, prepareMessages } from "../template/prepare-messages.ts";
 
@@ -67,7 +68,7 @@ export function templateTraits(template: ChatTemplate, name: string | undefined,
   let traits = byKind.get(kind);
   if (traits !== undefined) return traits;
   const fixed = { ...(name !== undefined && { template: name }), ...(hasTools && { tools: [TOOL] }) };
-  traits = probe((messages, more) => {
+  const render: Render = (messages, more) => {
     try {
       const prepared = prepareMessages(messages, { keepNullContent: template.needsNullContent });
       return template.render({ messages: prepared, addGenerationPrompt: false, ...fixed, ...more });
@@ -75,7 +76,9 @@ export function templateTraits(template: ChatTemplate, name: string | undefined,
       if (error instanceof GatewayError) return undefined;
       throw error;
     }
-  });
+  };
+  // a template that is slow by intent must not hold the thread for each of the renders
+  traits = onTrial(() => probe(render));
   // a client may name templates that are none: they must not fill the memory
   if (byKind.size < 16) byKind.set(kind, traits);
   return traits;

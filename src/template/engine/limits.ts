@@ -18,9 +18,25 @@ export const MAX_BITS = 1 << 16;
 
 export const budget = { left: 0, depth: 0 };
 
+let isShared = false;
+
 export function refill(): void {
-  budget.left = MAX_WORK;
+  if (!isShared) budget.left = MAX_WORK;
   budget.depth = 0;
+}
+
+/** Share of one render's work that trying out a template may take. Of that, 0.5 % is the most that any of the tested ones needs. */
+const TRIAL = 0.1;
+
+/** Runs `inner`, whose renders have a tenth of what one may use up, all of them together. Those beyond it fail with a TemplateLimitError. */
+export function onTrial<T>(inner: () => T): T {
+  budget.left = MAX_WORK * TRIAL;
+  isShared = true;
+  try {
+    return inner();
+  } finally {
+    isShared = false;
+  }
 }
 
 function exhausted(): never {

@@ -7,6 +7,7 @@ import { renderPrompt, withoutThinking } from "../../../src/generation/prompt.ts
 import { templateTraits } from "../../../src/generation/template-traits.ts";
 import { type ChatTemplate, compileChatTemplate } from "../../../src/template/chat-template.ts";
 import { nativeEncoder } from "../../../src/template/encoders/native-encoder.ts";
+import { budget } from "../../../src/template/engine/limits.ts";
 
 const golden = join(import.meta.dir, "../../golden");
 const own = (path: string): ChatTemplate =>
@@ -257,4 +258,38 @@ test("a template is tried out once", () => {
   const before = renders;
   templateTraits(counted, "name 0", true);
   expect(renders).toBe(before);
+});
+
+test.each([
+  ["fails", "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}"],
+  ["just does not fail", "{% for a in range(100000) %}{% for b in range(10) %}{% endfor %}{% endfor %}"],
+])("a slow template that %s is tried out for a tenth of a render, once", (_, slow) => {
+  const compiled = compileChatTemplate(`{{ messages[0].content }}${slow}`, {});
+  let renders = 0;
+  let before = 0;
+  const counted: ChatTemplate = {
+    get needsNullContent() {
+      return compiled.needsNullContent;
+    },
+    render(input) {
+      renders++;
+      try {
+        return compiled.render(input);
+      } finally {
+        before = budget.left;
+      }
+    },
+  };
+  const traits = templateTraits(counted, undefined, false);
+  expect(before).toBeLessThan(0);
+  expect(traits).toMatchObject({ calls: undefined, thinkingKey: undefined, developer: false, namesResults: false });
+  const probes = renders;
+  expect(templateTraits(counted, undefined, false)).toBe(traits);
+  expect(renders).toBe(probes);
+  // a render by itself has its whole budget again
+  compileChatTemplate("{% for a in range(100000) %}{% for b in range(20) %}{% endfor %}{% endfor %}", {}).render({
+    messages: [{ role: "user", content: "a" }],
+    addGenerationPrompt: false,
+  });
+  expect(budget.left).toBeGreaterThan(10_000_000);
 });
