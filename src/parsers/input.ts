@@ -79,6 +79,25 @@ export function* until(input: Input, set: MarkerSet, emit: (text: string) => voi
   }
 }
 
+/** As `until`, for what ends with one of the markers: where the text ends in a marker, its begin is markup and is dropped. */
+export function* untilCloser(input: Input, set: MarkerSet, emit: (text: string) => void): Step<number> {
+  for (;;) {
+    const { at, text } = input;
+    let hit = set.find(text, at, input.ended);
+    const isCut = hit < 0 && input.ended;
+    if (isCut) hit = set.find(text, at, false);
+    const { start } = set;
+    input.at = hit >= 0 ? set.end : isCut ? text.length : start;
+    if (start > at) emit(text.slice(at, start));
+    if (hit >= 0 || input.ended) return hit;
+    yield;
+  }
+}
+
+/** Whether the text has ended in a begin of a marker of the set that comes next, or before it. */
+export const endsInMarker = (input: Input, set: MarkerSet): boolean =>
+  input.ended && set.match(input.text, input.at, false) === OPEN_MARKER;
+
 /** Reads the marker of the set that comes next, if one does: its number, or -1. */
 export function* take(input: Input, set: MarkerSet): Step<number> {
   const hit = yield* look(input, set);

@@ -41,12 +41,10 @@ export class ArgumentValue {
     this.emit(this.isString ? '"' : valueAsJson(this.raw, this.kinds));
   }
 
-  /** The text ended inside the value: what was generated, unclosed. */
+  /** The text ended inside the value: what was generated, unclosed. No quote is invented for what need not be a string. */
   cut(): void {
-    if (this.isString || this.raw === "") return;
     const text = this.raw.trimStart();
-    const canBeJson = this.kinds !== Kind.string && /^[[{"\-\dtfn]/.test(text);
-    this.emit(canBeJson ? text : `"${escapeJson(this.raw)}`);
+    if (!this.isString && text !== "") this.emit(text);
   }
 
   /** Whether what is there can only be a string. */

@@ -1,4 +1,4 @@
-import { readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { readWhile, type Step, skipSpace, take, until, untilCloser } from "../input.ts";
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
@@ -141,7 +141,7 @@ function* gemmaValue(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> {
   if (c === OPEN_LIST) return yield* gemmaList(p, quotes, depth);
   if ((yield* take(input, quotes.quote)) >= 0) {
     out.arguments('"');
-    const end = yield* until(input, quotes.quote, (text) => out.arguments(escapeJson(p.special.plain(text))));
+    const end = yield* untilCloser(input, quotes.quote, (text) => out.arguments(escapeJson(p.special.plain(text))));
     if (end < 0) return "cut";
     out.arguments('"');
     return "done";

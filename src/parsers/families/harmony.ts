@@ -1,4 +1,4 @@
-import { look, type Step, skipSpace, until } from "../input.ts";
+import { look, type Step, skipSpace, until, untilCloser } from "../input.ts";
 import { jsonValue, OPEN_LIST, OPEN_OBJECT, parseJson } from "../json.ts";
 import type { Parsing } from "../parsing.ts";
 import { type Channel, kindOfHeader, textOfHeader } from "./harmony-header.ts";
@@ -88,7 +88,7 @@ export function* harmony(p: Parsing): Step<void> {
       return yield* until(input, bodyEnd, p.text);
     }
     let written = false;
-    const hit = yield* until(input, bodyEnd, (text) => {
+    const hit = yield* untilCloser(input, bodyEnd, (text) => {
       written = true;
       p.arguments(text);
     });

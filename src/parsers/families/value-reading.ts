@@ -1,4 +1,4 @@
-import { look, type Step, skipSpace, until } from "../input.ts";
+import { endsInMarker, look, type Step, skipSpace, untilCloser } from "../input.ts";
 import type { MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
 import type { ArgumentValue } from "../values.ts";
@@ -14,24 +14,27 @@ export interface ValueEnds {
   readonly forcedNext?: MarkerSet;
 }
 
-/** Reads a parameter's value and its closer. A call whose text ends in it is left unfinished. */
+/** Reads a parameter's value and its closer. A call whose text ends in it is left unfinished, without the half of a closer. */
 export function* readValue(p: Parsing, value: ArgumentValue, ends: ValueEnds): Step<"done" | "cut"> {
-  const { input, out } = p;
+  const { input } = p;
   const push = (text: string) => value.push(p.special.plain(text));
   for (;;) {
-    const hit = yield* until(input, ends.markers, push);
-    if (hit < 0) {
-      value.cut();
-      out.leave();
-      return "cut";
-    }
+    const hit = yield* untilCloser(input, ends.markers, push);
+    if (hit < 0) return cut(p, value);
     const marker = ends.markers.markers[hit]!;
     const isForced = hit >= ends.closers;
     input.record(marker);
     yield* skipSpace(input);
-    const next = yield* look(input, isForced ? (ends.forcedNext ?? ends.next) : ends.next);
-    const atEnd = input.ended && input.at >= input.text.length;
-    if (next >= 0 || (atEnd && !isForced)) {
+    const following = isForced ? (ends.forcedNext ?? ends.next) : ends.next;
+    const isReal = (yield* look(input, following)) >= 0;
+    const isCut = !isReal && endsInMarker(input, following);
+    if (isCut) {
+      // Whether the call or its value would have ended there is not known.
+      input.forget();
+      input.at = input.text.length;
+      if (isForced) return cut(p, value);
+    }
+    if (isReal || isCut) {
       value.end();
       // A call that closes without its last parameter's closer: the closer of the call is read again.
       if (isForced) input.rewind(marker.startsWith("\n") ? 1 : 0);
@@ -42,6 +45,12 @@ export function* readValue(p: Parsing, value: ArgumentValue, ends: ValueEnds): S
     push(marker);
     input.rewind(marker.length);
   }
+}
+
+function cut(p: Parsing, value: ArgumentValue): "cut" {
+  value.cut();
+  p.out.leave();
+  return "cut";
 }
 
 /** The attributes of a tag, `key="value"`; of a key that stands twice the first. */

@@ -127,9 +127,7 @@ describe("tool calls", () => {
       { name: "write", id: undefined, arguments: '{"content":"a <tool_c', complete: false },
     ]);
     const tagged = parse({ tool: "qwen_xml" }, ["<tool_call>\n<function=write>\n<parameter=content>\na\n</para"]);
-    expect(tagged.toolCalls).toEqual([
-      { name: "write", id: undefined, arguments: '{"content": "a\\n</para', complete: false },
-    ]);
+    expect(tagged.toolCalls).toEqual([{ name: "write", id: undefined, arguments: '{"content": "a', complete: false }]);
   });
   const kimi = (id: string, args: string): string =>
     `<|tool_calls_section_begin|><|tool_call_begin|>${id}<|tool_call_argument_begin|>${args}<|tool_call_end|><|tool_calls_section_end|>`;
