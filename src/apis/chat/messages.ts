@@ -77,7 +77,8 @@ function toMessage(message: ChatMessage, i: number, text: ArgumentsText): Messag
   if (role === "user" && (message.content === undefined || message.content === null)) {
     throw new InvalidRequestError(`${at}.content is missing`, { param: `${at}.content` });
   }
-  const reasoning = message.reasoning_content ?? message.reasoning;
+  const thinking = typeof message.thinking === "string" ? message.thinking : undefined;
+  const reasoning = message.reasoning_content ?? thinking ?? message.reasoning;
   return {
     role,
     content: content(message, at),

@@ -25,6 +25,7 @@ const message = t.Object({
   refusal: maybe(t.String()),
   reasoning_content: maybe(t.String()),
   reasoning: maybe(t.String()),
+  thinking: t.Optional(anything),
   tool_call_id: maybe(t.String()),
   tool_calls: maybe(t.Array(toolCall)),
   function_call: maybe(calledFunction),

@@ -99,6 +99,14 @@ describe("messages", () => {
       { role: "assistant", content: "a" },
     ],
     [
+      { role: "assistant", content: "a", thinking: "t", reasoning: "r" },
+      { role: "assistant", content: "a", reasoning: "t" },
+    ],
+    [
+      { role: "assistant", content: "a", thinking: { type: "enabled" } },
+      { role: "assistant", content: "a" },
+    ],
+    [
       { role: "assistant", content: null, refusal: "no" },
       { role: "assistant", content: "no" },
     ],
