@@ -56,6 +56,8 @@ export interface ToolChoice {
 export interface Conversation {
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
+  /** The request has a list of tools, though an empty one: templates get it, and the template `tool_use` is taken where there is one. */
+  readonly emptyToolList?: true;
   readonly toolChoice: ToolChoice;
   /** False: at most one call. */
   readonly parallelToolCalls: boolean;

@@ -68,7 +68,7 @@ export function renderPrompt(
     addGenerationPrompt,
     continueFinalMessage,
     variables: templateVariables(conversation, traits),
-    ...(tools.length > 0 && { tools: tools.map(toolDeclaration) }),
+    ...(givesTools(conversation) && { tools: tools.map(toolDeclaration) }),
     ...(documents !== undefined && { documents }),
     ...(name !== undefined && { template: name }),
     ...(now !== undefined && { now }),
@@ -77,8 +77,12 @@ export function renderPrompt(
 
 /** How the template that a conversation is rendered with wants its messages. */
 export function traitsFor(conversation: Conversation, template: ChatTemplate): TemplateTraits {
-  return templateTraits(template, conversation.template, offeredTools(conversation).length > 0);
+  return templateTraits(template, conversation.template, givesTools(conversation));
 }
+
+/** Is the template given a list of tools? An empty one is a list as well. */
+const givesTools = (conversation: Conversation): boolean =>
+  offeredTools(conversation).length > 0 || conversation.emptyToolList === true;
 
 /** The conversation with thinking switched off, whatever it asked for; undefined where its template has no switch. */
 export function withoutThinking(conversation: Conversation, template: ChatTemplate): Conversation | undefined {

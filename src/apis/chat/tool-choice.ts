@@ -18,10 +18,11 @@ type ToolFields = Pick<
 export function chatTools(
   body: ToolFields,
   raw: string | undefined,
-): Pick<Conversation, "tools" | "toolChoice" | "parallelToolCalls"> {
+): Pick<Conversation, "tools" | "emptyToolList" | "toolChoice" | "parallelToolCalls"> {
   const tools = definitions(body, raw);
   return {
     tools,
+    ...(tools.length === 0 && body.tools && { emptyToolList: true }),
     toolChoice: choice(body, tools),
     parallelToolCalls: body.parallel_tool_calls !== false && !isLegacy(body),
   };

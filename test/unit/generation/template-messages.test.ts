@@ -239,6 +239,12 @@ test("formats that tell the model of the choice of tools and of a format are giv
   expect(told({ responseFormat: { type: "json_object" } })).toContain("response_format=json_object");
 });
 
+test("an empty list of tools is one for the template", () => {
+  const named = compileChatTemplate({ default: "none", tool_use: "{{ tools | tojson }}" }, {});
+  expect(prompt(named, [user("a")])).toBe("none");
+  expect(prompt(named, [user("a")], { emptyToolList: true })).toBe("[]");
+});
+
 test("a template is tried out once", () => {
   let renders = 0;
   const compiled = compileChatTemplate(inner, {});

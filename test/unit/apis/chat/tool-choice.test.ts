@@ -45,7 +45,8 @@ describe("tools", () => {
   });
 
   test.each([{}, { tools: null }, { tools: [] }])("none: %j", (fields) => {
-    expect(read(fields)).toEqual({ tools: [], toolChoice: { mode: "none" }, parallelToolCalls: true });
+    const none = { tools: [], toolChoice: { mode: "none" }, parallelToolCalls: true };
+    expect(read(fields)).toEqual((fields.tools ? { ...none, emptyToolList: true } : none) as never);
   });
 
   test("the older functions", () => {
