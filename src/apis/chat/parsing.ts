@@ -87,7 +87,7 @@ export function plannedParsing(
     ...options,
     ...(output !== "native" && {
       forced: (filter, singleTokenMarkers) =>
-        createForcedCallParser(output, reasoning, {
+        createForcedCallParser(output, names, {
           tools,
           startsInReasoning,
           singleTokenMarkers,

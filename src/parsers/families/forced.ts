@@ -1,5 +1,5 @@
 import { type Step, skipSpace, until } from "../input.ts";
-import { jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
+import { CLOSE_LIST, jsonValue, OPEN_LIST, OPEN_OBJECT } from "../json.ts";
 import type { Parsing } from "../parsing.ts";
 import { calls } from "./json-blocks.ts";
 
@@ -20,8 +20,20 @@ export function forcedCalls(name: string | undefined, family: (p: Parsing) => St
       else out.leave();
       return yield* textOnly(p);
     }
-    if (name === undefined && (c === OPEN_OBJECT || c === OPEN_LIST)) yield* calls(p, { bare: true });
+    const isList = name === undefined && c === OPEN_LIST && (yield* beginsJsonList(p));
+    if (isList || (name === undefined && c === OPEN_OBJECT)) yield* calls(p, { bare: true });
     else input.rewind(0);
     return yield* family(p);
   };
+}
+
+/** Whether the bracket that is next opens a list of objects; formats that are not JSON have brackets too. It stays unread. */
+function* beginsJsonList(p: Parsing): Step<boolean> {
+  const { input } = p;
+  input.at++;
+  const c = yield* skipSpace(input);
+  input.rewind(0);
+  input.record();
+  yield* skipSpace(input);
+  return c === OPEN_OBJECT || c === CLOSE_LIST;
 }

@@ -1,14 +1,22 @@
 import { describe, expect, test } from "bun:test";
+import { plannedParsing } from "../../../../src/apis/chat/parsing.ts";
+import { TEXT_ONLY } from "../../../../src/generation/parsing.ts";
 import { createForcedCallParser } from "../../../../src/generation/tools/forced-call.ts";
 import { foldEvents, type ParsedAnswer } from "../../../../src/parsers/events.ts";
 
 type Output = Parameters<typeof createForcedCallParser>[0];
 const TOOLS = [{ name: "f" }, { name: "g" }];
 
-function read(output: Output, pieces: readonly string[], reasoning?: string, startsInReasoning = false): ParsedAnswer {
+function read(
+  output: Output,
+  pieces: readonly string[],
+  reasoning?: string,
+  startsInReasoning = false,
+  tool?: string,
+): ParsedAnswer {
   const { sink, answer } = foldEvents();
   const options = { tools: TOOLS, startsInReasoning, singleTokenMarkers: new Set<string>(), parseTools: true };
-  const parser = createForcedCallParser(output, reasoning, options);
+  const parser = createForcedCallParser(output, { reasoning, tool }, options);
   for (const piece of pieces) parser.push(piece, sink);
   parser.finish(sink);
   return answer();
@@ -98,7 +106,64 @@ test("the name comes before the first byte of the arguments is whole", () => {
     toolEnd: () => void events.push("end"),
   };
   const options = { tools: TOOLS, startsInReasoning: false, singleTokenMarkers: new Set<string>(), parseTools: true };
-  const parser = createForcedCallParser({ named: "f" }, undefined, options);
+  const parser = createForcedCallParser({ named: "f" }, { reasoning: undefined, tool: undefined }, options);
   for (const piece of ["{", '"a"', ": 1", "}"]) parser.push(piece, sink);
   expect(events).toEqual(["0 f", "{", '"a"', ": 1", "}", "end"]);
+});
+
+/** The format of a model's own, by its tool parser. */
+const NATIVE: readonly [string, string, string][] = [
+  ["pythonic", '[f(a="x")]', '{"a": "x"}'],
+  ["olmo3", '<function_calls>\nf(a="x")\n</function_calls>', '{"a": "x"}'],
+  ["gemma4", '<|tool_call>call:f{a:<|"|>x<|"|>}<tool_call|>', '{"a":"x"}'],
+  ["mistral", '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "x"}}]', '{"a": "x"}'],
+  ["hermes", '<tool_call>\n{"name": "f", "arguments": {"a": "x"}}\n</tool_call>', '{"a": "x"}'],
+  [
+    "kimik2",
+    '<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "x"}<|tool_call_end|><|tool_calls_section_end|>',
+    '{"a": "x"}',
+  ],
+  ["harmony", '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": "x"}<|call|>', '{"a": "x"}'],
+];
+
+describe.each(NATIVE)("%s: P15, smg#1110", (tool, text, args) => {
+  const reasoning = tool === "harmony" ? "harmony" : "qwen3";
+  const told = (output: Output, answer: string, size: number) => {
+    const pieces = answer.match(new RegExp(`.{1,${size}}`, "gsu"))!;
+    const { content, toolCalls } = read(output, pieces, reasoning, false, tool);
+    return { content, calls: toolCalls.map((found) => [found.name, found.arguments, found.complete]) };
+  };
+
+  test("the own format under a forced choice", () => {
+    for (const output of ["json", { named: "f" }] as const)
+      for (const size of [1, 7, 1000])
+        expect(told(output, text, size)).toEqual({ content: "", calls: [["f", args, true]] });
+  });
+
+  test("and the JSON that was forced", () => {
+    for (const size of [1, 7, 1000]) {
+      expect(told({ named: "f" }, '{"a": 1.0}', size)).toEqual({ content: "", calls: [["f", '{"a": 1.0}', true]] });
+      const list = '[{"name": "f", "parameters": {"a": "}"}}, {"name": "g", "parameters": {}}]';
+      const calls = [
+        ["f", '{"a": "}"}', true],
+        ["g", "{}", true],
+      ];
+      expect(told("json", list, size)).toEqual({ content: "", calls });
+    }
+  });
+});
+
+test("the plan of a required call reads the own format of the model as well", () => {
+  for (const [tool, text, args] of NATIVE) {
+    const names = { reasoning: tool === "harmony" ? "harmony" : undefined, tool };
+    const tools = [{ type: "function", name: "f", strict: false }] as const;
+    const plan = { parse: true, output: "json", constraint: undefined, single: false, tools } as const;
+    const options = { constrained: true, isForced: false };
+    const parsing = plannedParsing(TEXT_ONLY, names, { plan, startsInReasoning: false }, options)!;
+    const { sink, answer } = foldEvents();
+    const parser = parsing.parser(undefined);
+    parser.push(text, sink);
+    parser.finish(sink);
+    expect(answer().toolCalls.map((found) => [found.name, found.arguments])).toEqual([["f", args]]);
+  }
 });
