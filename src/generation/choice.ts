@@ -35,6 +35,8 @@ export interface ParsingOptions extends CallOptions {
   readonly parser: (filter: ContentFilter | undefined) => OutputParser;
   /** Markers that are single tokens: text by id. */
   readonly markers: ReadonlyMap<number, string>;
+  /** Given where an answer is plain text until one of these markers, each a single token, begins its reasoning. */
+  readonly openers?: ReadonlySet<string>;
   /** The request named the function: then an answer ends with `stop`, as OpenAI's. */
   readonly isForced: boolean;
 }
@@ -69,7 +71,10 @@ export class Choice {
   private readonly stops: StopMatcher | undefined;
   /** Does the token at hand count for stop strings? */
   private counts = true;
-  private readonly parser: OutputParser | undefined;
+  private parser: OutputParser | undefined;
+  /** Until the first marker all is text, and no parser is made. */
+  private isAsleep: boolean;
+  private hasText = false;
   /** The stops see what the parser has found to be content, not all text. */
   private readonly stopsBehindParser: boolean;
   private readonly parts: OutputParts;
@@ -86,7 +91,9 @@ export class Choice {
     this.stops = stop.length > 0 ? new StopMatcher(stop, options.includeStop) : undefined;
     this.parts = new OutputParts(parsing ?? NO_CALLS);
     this.stopsBehindParser = this.stops !== undefined && parsing !== undefined && !options.stopInReasoning;
-    this.parser = parsing?.parser(this.stopsBehindParser ? this.contentFilter(this.stops!) : undefined);
+    this.isAsleep = parsing?.openers !== undefined && !this.stopsBehindParser;
+    if (!this.isAsleep)
+      this.parser = parsing?.parser(this.stopsBehindParser ? this.contentFilter(this.stops!) : undefined);
   }
 
   /** Takes new ids; true when the choice ended with them in a way that the engine may not know. */
@@ -139,7 +146,20 @@ export class Choice {
     }
     this.readText(this.decoder.end());
     this.endStops();
-    if (this.stops?.matched === undefined) this.parser?.special(marker, this.parts);
+    if (this.stops?.matched === undefined) this.readMarker(marker);
+  }
+
+  private readMarker(marker: string): void {
+    if (this.isAsleep) {
+      const { parser, openers } = this.options.parsing!;
+      if (this.hasText && openers?.has(marker) !== true) {
+        this.parts.text(marker); // it closes nothing
+        return;
+      }
+      this.isAsleep = false;
+      this.parser = parser(undefined);
+    }
+    this.parser?.special(marker, this.parts);
   }
 
   /** Decoded text on its way through stops and parser; `stopped` says that the stops have seen it. */
@@ -147,8 +167,10 @@ export class Choice {
     const rest =
       this.stops === undefined || this.stopsBehindParser || stopped ? text : this.stops.push(text, this.counts);
     if (rest === "") return;
-    if (this.parser === undefined) this.parts.text(rest);
-    else this.parser.push(rest, this.parts);
+    if (this.parser === undefined) {
+      this.hasText = true;
+      this.parts.text(rest);
+    } else this.parser.push(rest, this.parts);
   }
 
   private contentFilter(stops: StopMatcher): ContentFilter {

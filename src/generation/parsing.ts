@@ -1,5 +1,5 @@
 import type { ContentFilter } from "../parsers/filter.ts";
-import { toolParserName } from "../parsers/names.ts";
+import { reasoningFamily, toolParserName } from "../parsers/names.ts";
 import { createOutputParser, type OutputParser } from "../parsers/parser.ts";
 import type { ToolSchema } from "../parsers/tools.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -72,6 +72,18 @@ function markersOf(tokenizer: Vocabulary, { reasoning, tool }: ParserNames): Mar
   return found;
 }
 
+/** What begins the reasoning of an answer that is text before it; undefined where more can be found, or where text must be searched. */
+function plainUntil(
+  { reasoning }: ParserNames,
+  { parseTools, startsInReasoning, constrained, forced }: AnswerShape,
+  singleTokens: ReadonlySet<string>,
+): ReadonlySet<string> | undefined {
+  if (parseTools || startsInReasoning || constrained || forced !== undefined) return undefined;
+  const family = reasoningFamily(reasoning);
+  const all = [...(family?.open ?? []), ...(family?.close ?? [])];
+  return family !== undefined && all.every((marker) => singleTokens.has(marker)) ? new Set(family.open) : undefined;
+}
+
 /** A call's id as OpenAI's look: `call_` and 24 characters. */
 const newCallId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
@@ -105,10 +117,12 @@ export function parsingOptions(
       constrained: shape.constrained,
       ...(filter !== undefined && { filter }),
     });
+  const openers = plainUntil(names, shape, markers.texts);
   const fresh = toolParserName(names.tool) === "mistral" ? mistralCallId : newCallId;
   return {
     parser,
     markers: markers.byId,
+    ...(openers !== undefined && { openers }),
     callId: (written) => written || fresh(),
     single: shape.single,
     customTools: shape.customTools ?? NO_NAMES,

@@ -145,3 +145,17 @@ test("without parsers all is text", () => {
   const got = read("<think>a</think>b", 1, options({}, { parsing: undefined }));
   expect(got.text).toBe("<think>a</think>b");
 });
+
+describe.each([1, 3, 1000])("without tools, in chunks of %d tokens", (size) => {
+  test.each([
+    ["Just text.", "Just text.", ""],
+    ["<think>\na\n</think>\n\nb", "b", "a"],
+    ["Sure.<think>a</think>b", "Sure.b", "a"],
+    ["a</think>b", "a</think>b", ""],
+    ["a<think>b</think>c<think>d</think>e", "ace", "bd"],
+    ["<think>never closed", "", "never closed"],
+  ])("%j", (answer, text, reasoning) => {
+    const got = read(answer, size, options({ parseTools: false }));
+    expect([got.text.trim(), got.reasoning.trim()]).toEqual([text, reasoning]);
+  });
+});
