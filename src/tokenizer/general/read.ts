@@ -10,7 +10,7 @@ import {
   readString,
   skipValue,
 } from "../image/json-bytes.ts";
-import { isObject } from "../image/tokenizer-json.ts";
+import { type SplitTokenizerJson, splitTokenizerJson } from "../image/tokenizer-json.ts";
 import { TokenizerError } from "../tokenizer.ts";
 import { type NumberText, numberValue } from "./serde-number.ts";
 import type { Texts } from "./trie.ts";
@@ -21,69 +21,17 @@ export interface Vocabulary extends Texts {
   readonly scores: Float64Array | undefined;
 }
 
-export interface GeneralJson {
-  /** The whole file, with null for `vocab` and `merges` of its model. */
-  readonly json: Record<string, unknown>;
-  readonly model: Record<string, unknown>;
+export interface GeneralJson extends Omit<SplitTokenizerJson, "vocab"> {
   readonly vocabulary: Vocabulary;
-  /** JSON text of `merges`, if there are any. */
-  readonly merges: Uint8Array | undefined;
 }
 
 const MOST_IDS = 1 << 24;
 
 /** Throws `TokenizerError` when the file is no tokenizer.json with a vocabulary. */
 export function readGeneralJson(bytes: Uint8Array): GeneralJson {
-  const spans: Record<string, readonly [number, number]> = {};
-  const cursor: Cursor = { bytes, at: 0 };
-  eachMember(cursor, (key) => {
-    if (key !== "model" || peek(cursor) !== 0x7b) return skipValue(cursor);
-    eachMember(cursor, (part) => {
-      peek(cursor);
-      const from = cursor.at;
-      skipValue(cursor);
-      if (part === "vocab" || part === "merges") spans[part] = [from, cursor.at];
-    });
-  });
-  const cuts = Object.values(spans).sort((a, b) => a[0] - b[0]);
-  const rest: Uint8Array[] = [];
-  let at = 0;
-  for (const [from, to] of cuts) {
-    rest.push(bytes.subarray(at, from), Buffer.from("null"));
-    at = to;
-  }
-  const json = parse(Buffer.concat([...rest, bytes.subarray(at)]));
-  const model = isObject(json) ? json["model"] : undefined;
-  if (!isObject(json) || !isObject(model)) throw new TokenizerError("tokenizer.json has no model");
-  if (!spans["vocab"]) throw new TokenizerError("the model of tokenizer.json has no vocab");
-  const part = ([from, to]: readonly [number, number]): Uint8Array => bytes.subarray(from, to);
-  const vocab = part(spans["vocab"]);
-  const vocabulary = vocab[0] === 0x5b ? readPieces(vocab) : readWords(vocab);
-  return { json, model, vocabulary, merges: spans["merges"] && part(spans["merges"]) };
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    throw new TokenizerError(`tokenizer.json is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-/** Calls `visit` with the cursor at each value of an object; it must move past the value. */
-function eachMember(cursor: Cursor, visit: (key: string) => void): void {
-  if (!enter(cursor, 0x7b, 0x7d)) return;
-  do {
-    const from = cursor.at;
-    peek(cursor);
-    const at = cursor.at;
-    skipValue(cursor);
-    const name = new Uint8Array(cursor.at - at);
-    cursor.at = from;
-    const end = readString(cursor, name, 0);
-    expectByte(cursor, 0x3a);
-    visit(new TextDecoder().decode(name.subarray(0, end)));
-  } while (another(cursor, 0x7d));
+  const { vocab, ...split } = splitTokenizerJson(bytes);
+  if (!vocab) throw new TokenizerError("the model of tokenizer.json has no vocab");
+  return { ...split, vocabulary: vocab[0] === 0x5b ? readPieces(vocab) : readWords(vocab) };
 }
 
 /** Collects texts as UTF-16. */

@@ -42,14 +42,32 @@ export interface AddedTokenJson {
  * typed arrays: as JavaScript strings they would take 200 MB. Throws `TokenizerError` when it is no such file.
  */
 export function parseTokenizerJson(bytes: Uint8Array): TokenizerJson {
-  const { vocab, merges } = findLargeParts(bytes);
-  const json = parse(without(bytes, [vocab, merges]));
-  if (!isObject(json) || !isObject(json["model"])) throw new TokenizerError("tokenizer.json has no model");
+  const { json, model, vocab, merges } = splitTokenizerJson(bytes);
   const added = json["added_tokens"] ?? [];
   if (!isAddedTokens(added)) throw new TokenizerError("added_tokens of tokenizer.json is not a list of tokens");
-  const words = vocab && bytes[vocab.from] === 0x7b ? readWords(bytes.subarray(vocab.from, vocab.to)) : undefined;
-  const pairs = words && merges && readMerges(bytes.subarray(merges.from, merges.to), words);
-  return { ...json, model: json["model"], added_tokens: added, words, merges: pairs };
+  const words = vocab?.[0] === 0x7b ? readWords(vocab) : undefined;
+  const pairs = words && merges && readMerges(merges, words);
+  return { ...json, model, added_tokens: added, words, merges: pairs };
+}
+
+/** A tokenizer.json with its largest parts apart. */
+export interface SplitTokenizerJson {
+  /** The whole file, with null for `vocab` and `merges` of its model. */
+  readonly json: Record<string, unknown>;
+  readonly model: Record<string, unknown>;
+  /** JSON text of the model's vocabulary and merges, if there are any. */
+  readonly vocab: Uint8Array | undefined;
+  readonly merges: Uint8Array | undefined;
+}
+
+/** Throws `TokenizerError` when it is no JSON, or has no model. */
+export function splitTokenizerJson(bytes: Uint8Array): SplitTokenizerJson {
+  const { vocab, merges } = findLargeParts(bytes);
+  const json = parse(without(bytes, [vocab, merges]));
+  const model = isObject(json) ? json["model"] : undefined;
+  if (!isObject(json) || !isObject(model)) throw new TokenizerError("tokenizer.json has no model");
+  const part = (span: Span | undefined) => span && bytes.subarray(span.from, span.to);
+  return { json, model, vocab: part(vocab), merges: part(merges) };
 }
 
 interface Span {
