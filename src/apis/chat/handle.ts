@@ -32,16 +32,17 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
       throw new InvalidRequestError(`The model '${model.entry.id}' has no chat template`, { param: "model" });
     }
     const conversation = chatConversation(body, rawBody(body));
-    const planned = chatPlan(conversation, model, model.template, chatConstraint(body));
+    const own = chatConstraint(body);
+    const planned = chatPlan(conversation, model, model.template, own);
     const prompt = await chatPrompt(body, planned.text, model, context, scope);
-    const asked = chatSampling(body, prompt.tokenIds.length, {
+    const constraint = planned.plan.constraint ?? own;
+    const limits = {
       contextLength: model.entry.contextLength,
       vocabSize: model.tokenizer.vocabSize,
       defaults: model.entry.defaultSampling,
-    });
-    const { constraint } = planned.plan;
-    const sampling = constraint === undefined ? asked : { ...asked, constraint };
-    const parsing = chatParsing(body, conversation, model, planned, sampling.constraint !== undefined);
+    };
+    const sampling = chatSampling(body, prompt.tokenIds.length, limits, constraint);
+    const parsing = chatParsing(body, conversation, model, planned, constraint !== undefined);
     const answer = chatAnswer(body, scope, context, model, prompt, parsing !== undefined);
     const generation = chatGeneration(body, scope, context, model, prompt, sampling, answer, parsing);
     return stream ? await streamed(generation, answer, context, scope) : await collected(generation, answer, scope);

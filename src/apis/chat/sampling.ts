@@ -1,6 +1,5 @@
-import type { SamplingParams } from "../../engines/engine.ts";
+import type { Constraint, SamplingParams } from "../../engines/engine.ts";
 import { ContextLengthError, InvalidRequestError, UnsupportedError } from "../../errors.ts";
-import { chatConstraint } from "./constraint.ts";
 import { asked, refuseUnsupportedPrompt } from "./messages.ts";
 import type { ChatRequest } from "./schema.ts";
 
@@ -84,8 +83,16 @@ export function answerLength(body: ChatRequest, promptTokens: number, contextLen
   return wanted ?? room;
 }
 
-/** The request's own values where given, else the model's defaults, else the API's (temperature 1, top_p 1). */
-export function chatSampling(body: ChatRequest, promptTokens: number, model: SamplingContext): SamplingParams {
+/**
+ * The request's own values where given, else the model's defaults, else the API's (temperature 1, top_p 1). `constraint`: what the engine
+ * is to enforce.
+ */
+export function chatSampling(
+  body: ChatRequest,
+  promptTokens: number,
+  model: SamplingContext,
+  constraint: Constraint | undefined,
+): SamplingParams {
   refuseUnsupported(body);
   const { defaults } = model;
   if (typeof body.top_logprobs === "number" && body.logprobs !== true) {
@@ -98,7 +105,6 @@ export function chatSampling(body: ChatRequest, promptTokens: number, model: Sam
       param: "min_tokens",
     });
   }
-  const constraint = chatConstraint(body);
   const bias = logitBias(body, model.vocabSize);
   const seed = body.seed ?? body.sampling_seed;
   const stop = typeof body.stop === "string" ? [body.stop] : (body.stop ?? []);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { chatConstraint } from "../../../../src/apis/chat/constraint.ts";
 import { chatSampling, type SamplingContext } from "../../../../src/apis/chat/sampling.ts";
 import { chatRequest } from "../../../../src/apis/chat/schema.ts";
 import type { Constraint, SamplingParams } from "../../../../src/engines/engine.ts";
@@ -7,8 +8,10 @@ import { checked } from "./requests.ts";
 
 const MODEL: SamplingContext = { contextLength: 1000, vocabSize: 500, defaults: {} };
 
-const sample = (fields: Record<string, unknown>, model = MODEL, promptTokens = 100): SamplingParams =>
-  chatSampling(checked(fields), promptTokens, model);
+const sample = (fields: Record<string, unknown>, model = MODEL, promptTokens = 100): SamplingParams => {
+  const body = checked(fields);
+  return chatSampling(body, promptTokens, model, chatConstraint(body));
+};
 
 function refusal(
   fields: Record<string, unknown>,
@@ -274,9 +277,9 @@ describe("400", () => {
 
   test("prompt and answer beyond the context: the code that clients know", () => {
     expect(refusal({ max_tokens: 901 })).toEqual({ status: 400, param: "messages", code: "context_length_exceeded" });
-    expect(() => chatSampling(checked(), 1000, MODEL)).toThrow(/maximum context length is 1000 tokens/);
+    expect(() => sample({}, MODEL, 1000)).toThrow(/maximum context length is 1000 tokens/);
     expect(sample({ max_tokens: 900 }).maxTokens).toBe(900);
-    expect(chatSampling(checked(), 999, MODEL).maxTokens).toBe(1);
+    expect(sample({}, MODEL, 999).maxTokens).toBe(1);
   });
 
   test("an unknown context leaves the length to the engine", () => {
