@@ -8,13 +8,6 @@ import { type MessageData, messageValue, prepareMessages } from "./prepare-messa
 
 export { ChatTemplateError, TemplateLimitError, TemplateRaisedError } from "./errors.ts";
 
-/** A message as the gateway makes it. */
-export interface TemplateMessage {
-  readonly role: string;
-  readonly content: string;
-  readonly [key: string]: unknown;
-}
-
 /** Plain data throughout: what `JSON.parse` or `parseLossless` gives. */
 export interface TemplateInput {
   /** As the template is to see them; see `prepareMessages`. */

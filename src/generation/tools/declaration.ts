@@ -31,13 +31,3 @@ export function toolDeclaration(tool: ToolDefinition): unknown {
 
 /** JSON text of the arguments that a custom tool's free text is told to models as. */
 export const customArguments = (input: string): string => JSON.stringify({ input });
-
-/** The free text in the arguments of a custom tool's call; undefined while they are no whole JSON text, or have none. */
-export function customInput(args: string): string | undefined {
-  try {
-    const { input } = JSON.parse(args) as { input?: unknown };
-    return typeof input === "string" ? input : undefined;
-  } catch {
-    return undefined;
-  }
-}
