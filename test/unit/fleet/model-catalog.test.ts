@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
-import type { ModelInfo } from "../../../src/engines/engine.ts";
 import { ModelCatalog } from "../../../src/fleet/model-catalog.ts";
 import type { Logger } from "../../../src/telemetry/log.ts";
 import { ChatTemplateRefusal, type TemplateInput } from "../../../src/template/chat-template.ts";
@@ -13,6 +12,7 @@ import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
 import { testCompute } from "../../support/control.ts";
 import { END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
+import { modelInfo as info } from "./model-info.ts";
 
 const files = await demoModelFiles();
 const config = (...args: string[]) => resolveOptions(serveOptions, { args, env: {} }).values;
@@ -28,21 +28,6 @@ class Bundled extends ScriptedEngine {
     return files as never;
   }
 }
-
-const info = (more: Partial<ModelInfo> = {}): ModelInfo => ({
-  modelPath: "/models/qwen",
-  servedModelName: "served",
-  tokenizerPath: "",
-  modelType: "qwen3",
-  architectures: [],
-  isGeneration: true,
-  supportsVision: false,
-  contextLength: 0,
-  vocabSize: 151936,
-  eosTokenIds: [],
-  defaultSampling: {},
-  ...more,
-});
 
 test("one load a model, however many workers come at once", async () => {
   const catalog = new ModelCatalog(config("--model-alias", "short=served"), undefined, testCompute);

@@ -11,6 +11,7 @@ import { testCompute } from "../../support/control.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 import { textFile } from "../hub/stand-in.ts";
 import { COMMIT, ID, World } from "../hub/world.ts";
+import { modelInfo } from "./model-info.ts";
 
 const demo = await demoModelFiles();
 
@@ -35,20 +36,7 @@ class Bundleless extends ScriptedEngine {
   }
 }
 
-const info = (modelPath: string, more: Partial<ModelInfo> = {}): ModelInfo => ({
-  modelPath,
-  servedModelName: "served",
-  tokenizerPath: "",
-  modelType: "qwen3",
-  architectures: [],
-  isGeneration: true,
-  supportsVision: false,
-  contextLength: 0,
-  vocabSize: 151936,
-  eosTokenIds: [],
-  defaultSampling: {},
-  ...more,
-});
+const info = (modelPath: string, more: Partial<ModelInfo> = {}): ModelInfo => modelInfo({ modelPath, ...more });
 
 function catalog(...args: string[]): ModelCatalog {
   const { values } = resolveOptions(serveOptions, { args, env: {} });
