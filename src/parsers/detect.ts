@@ -191,9 +191,12 @@ const byTemplate = (rules: readonly TemplateRule[], template: string): string | 
 
 /** What begins or ends a turn: an opener before it belongs to another message. */
 const TURN =
-  /<\|(?!START_THINKING|open\||sep\||channel>)[^<>|\s]{1,40}\|?>|<｜[^<>｜]{1,40}｜>|<\/?s>|\[\/?INST\]|<(?:start|end)_of_turn>|<turn\|>|\]~b\]|\[e~\[/;
+  /<\|(?!START_THINKING|open\||sep\||channel>)[^<>|\s]{1,40}\|?>|<｜[^<>｜]{1,40}｜>|<\/?s>|\[\/?INST\]|<(?:start|end)_of_turn>|<turn\|>|\]~b\]|\[e~\[|<seed:[be]os>|\[\|[a-z]{1,20}\|\]/;
 
-/** Whether a rendered prompt ends inside an open reasoning block of this parser's format. @throws UnknownParserError */
+/**
+ * Whether a rendered prompt ends inside an open reasoning block of this parser's format. Looks at no more of the prompt's end than it
+ * takes to know. @throws UnknownParserError
+ */
 export function opensReasoning(prompt: string, reasoningParser: string): boolean {
   const unified = unifiedReasoning(reasoningParser);
   if (unified === "harmony") return endsInside(prompt, [HARMONY_ANALYSIS], ["<|end|>"], /<\|start\|>/);
@@ -203,13 +206,23 @@ export function opensReasoning(prompt: string, reasoningParser: string): boolean
   return endsInside(prompt, family.open, family.close, TURN);
 }
 
+/** Characters of a prompt's end that are looked at first: most prompts end with the header of a turn. */
+const TAIL = 256;
+
 function endsInside(prompt: string, open: readonly string[], close: readonly string[], turn: RegExp): boolean {
-  let behind = -1;
-  for (const marker of open) {
-    const at = prompt.lastIndexOf(marker);
-    if (at >= 0) behind = Math.max(behind, at + marker.length);
+  const isEnded = (text: string) => close.some((marker) => text.includes(marker)) || turn.test(text);
+  const longest = open.reduce((length, marker) => Math.max(length, marker.length), 0);
+  for (let from = prompt.length, size = TAIL; from > 0; size *= 4) {
+    from = Math.max(0, prompt.length - size);
+    // an opener may lie across the border
+    const tail = prompt.slice(Math.max(0, from - longest));
+    const behind = open.reduce((end, marker) => {
+      const at = tail.lastIndexOf(marker);
+      return at < 0 ? end : Math.max(end, at + marker.length);
+    }, -1);
+    if (behind >= 0) return !isEnded(tail.slice(behind));
+    // whatever opened before this part of the prompt was closed in it
+    if (isEnded(prompt.slice(from))) return false;
   }
-  if (behind < 0) return false;
-  const rest = prompt.slice(behind);
-  return !close.some((marker) => rest.includes(marker)) && !turn.test(rest);
+  return false;
 }

@@ -102,6 +102,9 @@ describe("whether a prompt ends in open reasoning", () => {
     ["cohere_cmd", "<|CHATBOT_TOKEN|><|START_THINKING|>", true],
     ["gemma4", "<|turn>model\n<|channel>thought\n", true],
     ["seed_oss", "<seed:bos>assistant\n<seed:think>", true],
+    ["seed_oss", "<seed:bos>user\nwhat is <seed:think>?<seed:eos><seed:bos>assistant\n", false],
+    ["exaone4", "[|user|]what is <think>?[|endofturn|]\n[|assistant|]", false],
+    ["exaone4", "[|user|]hi[|endofturn|]\n[|assistant|]<think>\n", true],
     ["hunyuan_a13b", "<think>\n\n</think>\n", false],
     ["minimax", "]~b]ai\n<think>\n", true],
     ["minimax", "]~b]user\n<think>?[e~[\n]~b]ai\n", false],
@@ -115,6 +118,22 @@ describe("whether a prompt ends in open reasoning", () => {
   for (const [parser, prompt, opens] of rows) {
     test(`${parser}: ${JSON.stringify(prompt.slice(-60))}`, () => expect(opensReasoning(prompt, parser)).toBe(opens));
   }
+  test("the end of a long prompt tells as much as all of it", () => {
+    const long = "a < b, [x] and {y}\n".repeat(400);
+    const parts = ["<think>", "</think>", "<|im_end|>\n", "<|im_start|>assistant\n"];
+    for (const first of parts)
+      // the parts at every place around the borders of what is looked at
+      for (const second of parts)
+        for (const between of ["", long.slice(0, 900), long])
+          for (let length = 230; length < 270; length++) {
+            const prompt = `${long}${first}${between}${second}${long.slice(0, length)}`;
+            const opens = second === "<think>";
+            expect([first, second, length, opensReasoning(prompt, "qwen3")]).toEqual([first, second, length, opens]);
+          }
+    expect(opensReasoning(`<think>${long}`, "qwen3")).toBe(true);
+    expect(opensReasoning(long, "qwen3")).toBe(false);
+    expect(opensReasoning("", "qwen3")).toBe(false);
+  });
   test("without a prompt the family tells", () => {
     expect(defaultStart("deepseek_r1")).toBe("reasoning");
     expect(defaultStart("qwen3")).toBe("toggle");
