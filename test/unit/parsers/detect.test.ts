@@ -121,8 +121,8 @@ describe("whether a prompt ends in open reasoning", () => {
   test("the end of a long prompt tells as much as all of it", () => {
     const long = "a < b, [x] and {y}\n".repeat(400);
     const parts = ["<think>", "</think>", "<|im_end|>\n", "<|im_start|>assistant\n"];
+    // the parts at every place around the borders of what is looked at
     for (const first of parts)
-      // the parts at every place around the borders of what is looked at
       for (const second of parts)
         for (const between of ["", long.slice(0, 900), long])
           for (let length = 230; length < 270; length++) {
