@@ -75,6 +75,8 @@ const TOOL_ALIASES: Readonly<Record<string, string>> = {
   seed36: "seed_oss",
   olmo3_pythonic: "olmo3",
   longcat_flash: "longcat",
+  "minimax-m3": "minimax_m3",
+  apertus2509: "apertus",
 };
 
 const REASONING_ALIASES: Readonly<Record<string, string>> = {
@@ -117,6 +119,8 @@ const REASONING_ALIASES: Readonly<Record<string, string>> = {
   interns1: "qwen3",
   "interns1-thinking": "qwen3",
   step3p5: "step3",
+  "minimax-m3": "minimax_m3",
+  hy_v4: "hy_v3",
 };
 
 const UNIFIED = Object.keys(TOOL_FAMILIES).filter((name) => TOOL_FAMILIES[name]!.isUnified === true);

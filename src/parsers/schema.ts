@@ -26,6 +26,22 @@ export function parameterSchema(parameters: unknown, key: string, root: unknown 
   return isObject(schema["additionalProperties"]) ? schema["additionalProperties"] : undefined;
 }
 
+/** The schema of a list's items; undefined where there is none. `root`: the document that `$ref` points into. */
+export function itemSchema(list: unknown, root: unknown, depth = 0): unknown {
+  const schema = resolve(list, root);
+  if (!isObject(schema) || depth > MAX_DEPTH) return undefined;
+  if (isObject(schema["items"])) return schema["items"];
+  for (const word of ["allOf", "anyOf", "oneOf"]) {
+    const parts = schema[word];
+    if (!Array.isArray(parts)) continue;
+    for (const part of parts) {
+      const found = itemSchema(part, root, depth + 1);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
 /** The types that a schema allows: `$ref` resolved, unions looked through. `root`: the document that `$ref` points into. */
 export function kindsOf(schema: unknown, root: unknown, depth = 0): Kinds {
   const resolved = resolve(schema, root);

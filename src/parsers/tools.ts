@@ -22,9 +22,14 @@ export class ToolIndex {
     return this.byName.keys();
   }
 
+  /** The schema of a tool's arguments; undefined where none is declared. */
+  schema(tool: string): unknown {
+    return this.byName.get(tool)?.parameters;
+  }
+
   /** The types that a parameter may have; 0 where nothing says so. */
   kinds(tool: string, parameter: string): Kinds {
-    const parameters = this.byName.get(tool)?.parameters;
+    const parameters = this.schema(tool);
     return kindsOf(parameterSchema(parameters, parameter), parameters);
   }
 }

@@ -1,12 +1,15 @@
 import type { Step } from "../input.ts";
 import type { Parsing } from "../parsing.ts";
+import { APERTUS_MARKERS, apertus } from "./apertus.ts";
 import { gemma } from "./gemma.ts";
 import { HARMONY_MARKERS, harmony } from "./harmony.ts";
 import { INKLING_MARKERS, inkling } from "./inkling.ts";
 import { type JsonBlocks, jsonBlocks } from "./json-blocks.ts";
-import { type KeyedFamily, keyed } from "./keyed.ts";
+import { type KeyedFamily, keyed, keyedMarkers } from "./keyed.ts";
 import { KIMI_K3_MARKERS, kimiK3 } from "./kimi-k3.ts";
+import { MINIMAX_M3_MARKERS, minimaxM3 } from "./minimax-m3.ts";
 import { MISTRAL_MARKERS, mistral } from "./mistral.ts";
+import { PLAMO_MARKERS, plamo } from "./plamo.ts";
 import { type PythonicFamily, pythonic } from "./pythonic.ts";
 import { type SectionFamily, sections } from "./sections.ts";
 import { type TaggedFamily, tagged } from "./tagged.ts";
@@ -20,6 +23,8 @@ export interface ToolFamily {
   readonly isUnified?: boolean;
 }
 
+/** Ends a message of GigaChat 3; the template writes an empty line behind it. */
+const MESSAGE_SEPARATOR = "<|message_sep|>";
 const END_OF_SENTENCE = "<｜end▁of▁sentence｜>";
 
 const jsonFamily = (family: JsonBlocks, markers?: readonly string[]): ToolFamily => ({
@@ -31,7 +36,7 @@ const taggedFamily = (family: TaggedFamily, markers: readonly string[] = []): To
   run: tagged(family),
 });
 const keyedFamily = (family: KeyedFamily): ToolFamily => ({
-  markers: [family.open, family.close, ...family.key, ...family.value],
+  markers: keyedMarkers(family),
   run: keyed(family),
 });
 const sectionFamily = (family: SectionFamily): ToolFamily => ({
@@ -60,28 +65,44 @@ const DEEPSEEK = sectionFamily({
   kind: "deepseek",
 });
 
-const DSML_BLOCKS = ["function_calls>", "tool_calls>", " calls>", "calls>"];
-const DSML: ToolFamily = {
-  markers: ["<｜DSML｜", "</｜DSML｜", "｜DSML｜", END_OF_SENTENCE],
+/** Tags with a word between bars behind the bracket, which is a token of its own: DeepSeek's DSML, GigaChat's GCML. */
+const barTags = (word: string, blocks: readonly string[]): ToolFamily => ({
+  markers: [`<｜${word}｜`, `</｜${word}｜`, `｜${word}｜`, END_OF_SENTENCE],
   run: tagged({
-    open: DSML_BLOCKS.map((name) => `<｜DSML｜${name}`),
-    close: DSML_BLOCKS.map((name) => `</｜DSML｜${name}`),
+    open: blocks.map((name) => `<｜${word}｜${name}`),
+    close: blocks.map((name) => `</｜${word}｜${name}`),
     tail: [END_OF_SENTENCE],
-    call: '<｜DSML｜invoke name="',
-    callClose: "</｜DSML｜invoke>",
-    parameter: '<｜DSML｜parameter name="',
-    parameterClose: "</｜DSML｜parameter>",
+    call: `<｜${word}｜invoke name="`,
+    callClose: `</｜${word}｜invoke>`,
+    parameter: `<｜${word}｜parameter name="`,
+    parameterClose: `</｜${word}｜parameter>`,
     attributes: true,
     jsonBody: true,
     before: "\n\n",
   }),
-};
+});
+const DSML = barTags("DSML", ["function_calls>", "tool_calls>", " calls>", "calls>"]);
+
+/** A tag and its closer. */
+const pair = (name: string): readonly [string, string] => [`<${name}>`, `</${name}>`];
 
 const GLM = keyedFamily({
-  open: "<tool_call>",
-  close: "</tool_call>",
-  key: ["<arg_key>", "</arg_key>"],
-  value: ["<arg_value>", "</arg_value>"],
+  open: ["<tool_call>"],
+  close: ["</tool_call>"],
+  key: [pair("arg_key")],
+  value: [pair("arg_value")],
+});
+
+/** Hunyuan 3 and 4: published checkpoints spell their tokens with this suffix, the first ones without. */
+const HY_SPELLINGS = ["", ":opensource"];
+const hyPairs = (name: string) => HY_SPELLINGS.map((suffix) => pair(name + suffix));
+const HY = keyedFamily({
+  section: hyPairs("tool_calls"),
+  open: hyPairs("tool_call").map(([open]) => open),
+  close: hyPairs("tool_call").map(([, close]) => close),
+  separator: HY_SPELLINGS.map((suffix) => `<tool_sep${suffix}>`),
+  key: hyPairs("arg_key"),
+  value: hyPairs("arg_value"),
 });
 
 /** Tool parsers by name. */
@@ -174,9 +195,23 @@ export const TOOL_FAMILIES: Readonly<Record<string, ToolFamily>> = {
     run: gemma({ open: "<start_function_call>", close: "<end_function_call>", quote: "<escape>" }),
   },
   longcat: keyedFamily({
-    open: "<longcat_tool_call>",
-    close: "</longcat_tool_call>",
-    key: ["<longcat_arg_key>", "</longcat_arg_key>"],
-    value: ["<longcat_arg_value>", "</longcat_arg_value>"],
+    open: ["<longcat_tool_call>"],
+    close: ["</longcat_tool_call>"],
+    key: [pair("longcat_arg_key")],
+    value: [pair("longcat_arg_value")],
   }),
+  minimax_m3: { markers: MINIMAX_M3_MARKERS, run: minimaxM3 },
+  hy_v3: HY,
+  hy_v4: HY,
+  gigachat3: jsonFamily(
+    {
+      open: ["<|function_call|>", "function call<|role_sep|>"],
+      close: [MESSAGE_SEPARATOR],
+      drop: [`${MESSAGE_SEPARATOR}\n\n`, MESSAGE_SEPARATOR],
+    },
+    ["<|function_call|>", "<|role_sep|>", MESSAGE_SEPARATOR],
+  ),
+  gigachat35: barTags("GCML", ["tool_calls>"]),
+  apertus: { markers: APERTUS_MARKERS, run: apertus },
+  plamo3: { markers: PLAMO_MARKERS, run: plamo },
 };

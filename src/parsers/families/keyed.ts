@@ -4,44 +4,71 @@ import type { Parsing } from "../parsing.ts";
 import { ArgumentValue } from "../values.ts";
 import { readValue } from "./value-reading.ts";
 
-/** Calls as a name and pairs of a key tag and a value tag: GLM and those after it. */
+/** Calls as a name and pairs of a key tag and a value tag: GLM and those after it. Each marker in all its spellings. */
 export interface KeyedFamily {
-  readonly open: string;
-  readonly close: string;
-  readonly key: readonly [string, string];
-  readonly value: readonly [string, string];
+  readonly open: readonly string[];
+  readonly close: readonly string[];
+  readonly key: readonly (readonly [open: string, close: string])[];
+  readonly value: readonly (readonly [open: string, close: string])[];
+  /** Around all calls. */
+  readonly section?: readonly (readonly [open: string, close: string])[];
+  /** Behind the name. */
+  readonly separator?: readonly string[];
 }
 
 const OPEN_TAG = 60;
 const MAX_NAME = 256;
 const isNameCharacter = (c: number): boolean => c > 32 && c !== OPEN_TAG && c !== CODE_START;
 
+/** Every marker of such a family. */
+export const keyedMarkers = ({ open, close, key, value, section = [], separator = [] }: KeyedFamily): string[] => [
+  ...new Set([...open, ...close, ...key.flat(), ...value.flat(), ...section.flat(), ...separator]),
+];
+
 /** The program of such a family. */
-export function keyed(family: KeyedFamily): (p: Parsing) => Step<void> {
-  return function* run(p) {
+export function keyed({ open, close, key, value, section = [], separator = [] }: KeyedFamily) {
+  const sectionOpen = section.map(([opener]) => opener);
+  const openers = [...sectionOpen, ...open];
+  return function* run(p: Parsing): Step<void> {
     const { input, out } = p;
-    const outside = p.set(family.open);
-    const behindBroken = p.set(family.open, family.close);
-    const inCall = p.set(family.key[0], family.close);
-    const keyEnd = p.set(family.key[1]);
-    const valueStart = p.set(family.value[0]);
-    const valueEnds = { markers: p.set(family.value[1]), closers: 1, next: inCall };
-    let isBroken = false;
+    const outside = p.set(...openers);
+    const behindCall = p.set(...openers, ...section.map(([, closer]) => closer), ...close);
+    const call = p.set(...open);
+    const inCall = p.set(...key.map(([opener]) => opener), ...close);
+    const keyEnd = p.set(...key.map(([, closer]) => closer));
+    const valueStart = p.set(...value.map(([opener]) => opener));
+    const valueEnds = { markers: p.set(...value.map(([, closer]) => closer)), closers: value.length, next: inCall };
+    const behindName = p.set(...separator);
+    let closerIsDue = false;
     for (;;) {
-      const hit = yield* until(input, isBroken ? behindBroken : outside, p.text);
+      const hit: number = yield* until(input, closerIsDue ? behindCall : outside, p.text);
       if (hit < 0) return;
-      isBroken = false;
-      if (hit > 0) continue;
-      input.record(outside.markers[0]!);
+      if (hit >= openers.length) {
+        // The closer of a call that broke may be followed by that of its section.
+        closerIsDue = section.length > 0 && hit >= openers.length + section.length;
+        out.dropSpace();
+        continue;
+      }
+      closerIsDue &&= section.length > 0;
+      input.record(outside.markers[hit]!);
+      if (hit < section.length) {
+        yield* skipSpace(input);
+        if ((yield* take(input, call)) < 0) {
+          p.giveBack();
+          continue;
+        }
+      }
       yield* skipSpace(input);
       const name = yield* readWhile(input, isNameCharacter, MAX_NAME);
       yield* skipSpace(input);
+      if (name !== undefined && name !== "" && separator.length > 0 && (yield* take(input, behindName)) >= 0)
+        yield* skipSpace(input);
       if (name === undefined || name === "" || (yield* look(input, inCall)) < 0) {
         p.giveBack();
         continue;
       }
       p.start(name);
-      isBroken = yield* pairs(name);
+      closerIsDue = (yield* pairs(name)) || section.length > 0;
     }
 
     /** Reads a call behind its name; true: it broke. */
@@ -50,18 +77,18 @@ export function keyed(family: KeyedFamily): (p: Parsing) => Step<void> {
         input.record();
         yield* skipSpace(input);
         const hit = yield* take(input, inCall);
-        if (hit === 1) {
+        if (hit >= key.length) {
           input.forget();
           out.arguments(begun ? "}" : "{}");
           out.end();
           return false;
         }
-        let key = "";
+        let text = "";
         const end =
           hit < 0
             ? -1
-            : yield* until(input, keyEnd, (text) => {
-                key += text;
+            : yield* until(input, keyEnd, (piece) => {
+                text += piece;
               });
         if (end >= 0) yield* skipSpace(input);
         if (end < 0 || (yield* take(input, valueStart)) < 0) {
@@ -69,10 +96,10 @@ export function keyed(family: KeyedFamily): (p: Parsing) => Step<void> {
           return true;
         }
         input.forget();
-        const plain = p.special.plain(key).trim();
+        const plain = p.special.plain(text).trim();
         out.arguments(`${begun ? ", " : "{"}${JSON.stringify(plain)}: `);
-        const value = new ArgumentValue(p.tools.kinds(p.special.plain(name), plain), p.arguments);
-        if ((yield* readValue(p, value, valueEnds)) === "cut") return true;
+        const argument = new ArgumentValue(p.tools.kinds(p.special.plain(name), plain), p.arguments);
+        if ((yield* readValue(p, argument, valueEnds)) === "cut") return true;
       }
     }
   };

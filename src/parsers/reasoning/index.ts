@@ -64,7 +64,11 @@ export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
     drop: ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"],
     starts: "text",
   },
-  nano_v3: { ...THINK, ...TOOL_CALL, starts: "toggle" },
+  nano_v3: {
+    ...THINK,
+    endedBy: [...TOOL_CALL.endedBy, { marker: "<TOOLCALL>", next: ["["] }],
+    starts: "toggle",
+  },
   mistral: { open: ["[THINK]"], close: ["[/THINK]"], endedBy: [{ marker: "[TOOL_CALLS]" }], starts: "text" },
   gemma4: {
     open: ["<|channel>thought\n", "<|channel>thought"],
@@ -102,6 +106,38 @@ export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
   },
   olmo3: { ...THINK, starts: "reasoning" },
   exaone4: { ...THINK, ...TOOL_CALL, starts: "toggle" },
+  minimax_m3: {
+    open: ["<mm:think>"],
+    close: ["</mm:think>"],
+    endedBy: [{ marker: "]<]minimax[>[<tool_call>" }],
+    tokens: ["<mm:think>", "</mm:think>", "]<]minimax[>[", "<tool_call>"],
+    starts: "text",
+  },
+  hy_v3: {
+    open: ["<think>", "<think:opensource>"],
+    close: ["</think>", "</think:opensource>"],
+    endedBy: [{ marker: "<tool_calls>" }, { marker: "<tool_calls:opensource>" }],
+    starts: "toggle",
+  },
+  gigachat35: {
+    ...THINK,
+    endedBy: [{ marker: "<｜GCML｜tool_calls>" }],
+    tokens: ["<think>", "</think>", "<｜GCML｜", "｜GCML｜"],
+    starts: "toggle",
+  },
+  apertus: {
+    open: ["<|inner_prefix|>"],
+    close: ["<|inner_suffix|>"],
+    endedBy: [{ marker: "<|tools_prefix|>" }],
+    starts: "text",
+  },
+  plamo3: {
+    open: ["<|plamo:begin_think:plamo|>"],
+    close: ["<|plamo:end_think:plamo|>"],
+    endedBy: [{ marker: "<|plamo:begin_tool_requests:plamo|>" }],
+    tokens: ["<|plamo:begin_", "<|plamo:end_", ":plamo|>"],
+    starts: "toggle",
+  },
 };
 
 /** Every marker of a family that may be one token. */

@@ -41,7 +41,7 @@ export function casesOf(writer: Writer): Sample[] {
       startsInReasoning: false,
       content: before + after,
       thoughts: "",
-      calls,
+      calls: calls.map(([name, args]) => [name, writer.reads?.(args) ?? args]),
       chunks: undefined,
     });
   };

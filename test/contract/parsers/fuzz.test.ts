@@ -9,7 +9,7 @@ import { markersOf, parse, tokensOf } from "./ways.ts";
 
 const ROUNDS = 60;
 /** Formats with markers that belong to no one even where no call is near. */
-const DROPS_MARKERS = new Set(["cohere", "kimi_k3", "harmony", "gpt_oss", "inkling"]);
+const DROPS_MARKERS = new Set(["cohere", "kimi_k3", "harmony", "gpt_oss", "inkling", "gigachat3", "plamo3"]);
 const SCRAPS = [
   ...[
     "{",

@@ -25,6 +25,11 @@ const FAMILIES: Readonly<Record<string, readonly [open: string, close: string, b
   ernie45: ["<think>", "</think>", "<response>\n", "\n</response>"],
   olmo3: ["<think>", "</think>"],
   exaone4: ["<think>", "</think>"],
+  minimax_m3: ["<mm:think>", "</mm:think>"],
+  hy_v3: ["<think:opensource>", "</think:opensource>"],
+  gigachat35: ["<think>", "</think>"],
+  apertus: ["<|inner_prefix|>", "<|inner_suffix|>"],
+  plamo3: ["<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"],
   kimi_k3: ["<|open|>think<|sep|>", "<|close|>think<|sep|>", "<|open|>response<|sep|>", "<|close|>response<|sep|>"],
   harmony: ["<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant<|channel|>final<|message|>", "<|return|>"],
   inkling: [

@@ -17,6 +17,8 @@ export interface Writer {
   readonly unknown?: "atStart" | "never";
   /** What the template puts between text and the block. */
   readonly before?: string;
+  /** What can be known of a value that no schema tells of, where that is less than was written. */
+  readonly reads?: (value: unknown) => unknown;
 }
 
 const json = JSON.stringify;
@@ -99,6 +101,39 @@ const gemma = (open: string, close: string, quote: string) => (calls: readonly C
 
 const qwen = (calls: readonly Call[]) =>
   calls.map((call) => `<tool_call>\n${object("arguments")(call)}\n</tool_call>`).join("\n");
+
+const NAMESPACE = "]<]minimax[>[";
+const m3Tag = (name: string, body: string): string => `${NAMESPACE}<${name}>${body}${NAMESPACE}</${name}>`;
+const m3Value = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map((item) => m3Tag("item", m3Value(item))).join("");
+  if (typeof value !== "object" || value === null) return bare(value);
+  return entries(value as Arguments)
+    .map(([key, item]) => m3Tag(key, m3Value(item)))
+    .join("");
+};
+/** Inside a list nothing tells an empty object from an empty string. */
+const m3Reads = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map((item) => (json(item) === "{}" ? "" : m3Reads(item)));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(entries(value as Arguments).map(([key, item]) => [key, m3Reads(item)]));
+};
+const minimaxM3 = (calls: readonly Call[]) =>
+  `${NAMESPACE}<tool_call>\n${calls
+    .map(([name, args]) => `${NAMESPACE}<invoke name="${name}">${m3Value(args)}${NAMESPACE}</invoke>\n`)
+    .join("")}${NAMESPACE}</tool_call>`;
+
+const hunyuan = (suffix: string, separator: string, newline: string) => (calls: readonly Call[]) =>
+  `<tool_calls${suffix}>${newline}${calls
+    .map(([name, args]) => {
+      const pairs = entries(args).map(
+        ([key, value]) =>
+          `<arg_key${suffix}>${key}</arg_key${suffix}>${newline}<arg_value${suffix}>${bare(value)}</arg_value${suffix}>${newline}`,
+      );
+      return `<tool_call${suffix}>${name}${separator}${newline}${pairs.join("")}</tool_call${suffix}>${newline}`;
+    })
+    .join("")}</tool_calls${suffix}>`;
+
+const plamoTag = (name: string, body: string) => `<|plamo:begin_${name}:plamo|>${body}<|plamo:end_${name}:plamo|>`;
 
 export const WRITERS: readonly Writer[] = [
   { parser: "qwen", write: qwen, trap: "a</tool_call>b" },
@@ -331,5 +366,53 @@ export const WRITERS: readonly Writer[] = [
         .join(""),
     trap: "<|end_message|>",
     unknown: "never",
+  },
+  { parser: "minimax_m3", write: minimaxM3, reads: m3Reads, trap: `a${NAMESPACE}</cmd>b` },
+  { parser: "hy_v3", write: hunyuan("", "<tool_sep>", "\n"), trap: "a</arg_value>b" },
+  {
+    parser: "hy_v3",
+    label: "suffixed",
+    write: hunyuan(":opensource", "<tool_sep:opensource>", ""),
+    trap: "</arg_value:opensource>x",
+  },
+  { parser: "hy_v4", write: hunyuan(":opensource", "", ""), trap: "</tool_calls:opensource>" },
+  {
+    parser: "gigachat3",
+    write: ([call]) => `function call<|role_sep|>\n${object("arguments")(call!)}`,
+    trap: "<|message_sep|>",
+    before: "<|message_sep|>\n\n",
+    oneCall: true,
+  },
+  {
+    parser: "gigachat3",
+    label: "3.1",
+    write: ([call]) => `<|function_call|>${object("arguments")(call!)}`,
+    trap: "<|function_call|>",
+    oneCall: true,
+  },
+  {
+    parser: "gigachat35",
+    write: (calls) => dsml("tool_calls")(calls).replaceAll("｜DSML｜", "｜GCML｜"),
+    trap: "a</｜GCML｜parameter>b",
+  },
+  {
+    parser: "apertus",
+    write: (calls) =>
+      `<|tools_prefix|>[${calls.map(([name, args]) => `{${json(name)}: ${spaced(args)}}`).join(", ")}]<|tools_suffix|>`,
+    trap: "]<|tools_suffix|>",
+  },
+  {
+    parser: "plamo3",
+    write: (calls) =>
+      plamoTag(
+        "tool_requests",
+        calls
+          .map(([name, args]) => {
+            const body = `<|plamo:constrain|>json<|plamo:msg|>${json(args)}`;
+            return plamoTag("tool_request", plamoTag("tool_name", name) + plamoTag("tool_arguments", body));
+          })
+          .join(""),
+      ),
+    trap: "<|plamo:end_tool_arguments:plamo|>",
   },
 ];
