@@ -20,18 +20,28 @@ export function kindOfHeader(header: string, tools: ToolIndex): Channel {
   return { kind: CHANNEL_NAME.exec(header)?.[1] === "analysis" ? "reasoning" : "text" };
 }
 
+/** Roles, kinds of content, and grammars, as a header writes them. */
+const ROLE = /^\s*(?:assistant|user|system|developer|tool)\b/;
+const KIND = /(?:<\|constrain\|>\s*(?:json|text|code|regex|lark|xml)?|(?<=^\s*\w+\s+)(?:json|text|code)\b)\s*/;
+
 /** What a header says that never came to its end, beside channel, recipient and role. `isCut`: the answer ended in it. */
 export function textOfHeader(header: string, isCut: boolean): string {
   const at = header.indexOf("<|channel|>");
-  let words = (at < 0 ? header.replace(/^\s*assistant/, "") : header.slice(at + "<|channel|>".length))
-    .replace(RECIPIENT, "")
-    .replace(/(?:<\|constrain\|>\s*\w+|(?<=^\s*\w+\s+)(?:json|text|code)\b)\s*/, "");
+  const role = header.slice(0, at < 0 ? undefined : at).replace(ROLE, "");
+  if (at < 0) return textOfWords(role.replace(RECIPIENT, ""), ["assistant"], isCut);
+  const text = role.replace(RECIPIENT, "").trim() === "" ? "" : role.replace(RECIPIENT, "");
+  return text + textOfWords(header.slice(at + "<|channel|>".length).replace(RECIPIENT, ""), CHANNELS, isCut);
+}
+
+/** What words of a header say beside the first, if that is one of `names`. */
+function textOfWords(header: string, names: readonly string[], isCut: boolean): string {
+  let words = header.replace(KIND, "");
   // The begin of a marker that did not come to its end either.
   if (isCut) words = words.replace(/<(?:\|\w*\|?)?$/, "");
   const match = /^\s*(\S*)([\s\S]*)$/.exec(words)!;
   const [, first, rest] = match;
   if (CHANNELS.includes(first!)) return rest!.trimStart();
-  // A single word may be a channel whose name or marker did not come to its end.
-  if (isCut && rest === "" && (at >= 0 || "assistant".startsWith(first!))) return "";
+  // A single word may be the begin of a channel's name, or of the role.
+  if (isCut && rest === "" && names.some((name) => name.startsWith(first!))) return "";
   return words;
 }

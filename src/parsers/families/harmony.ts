@@ -21,7 +21,8 @@ const MAX_HEADER = 1024;
 export function* harmony(p: Parsing): Step<void> {
   const { input, out } = p;
   const bodyEnd = p.set(START, CHANNEL, END, CALL, RETURN);
-  const headerEnd = p.set(MESSAGE, END, CALL, RETURN, START);
+  const headerEnd = p.set(MESSAGE, END, CALL, RETURN, START, CHANNEL);
+  const nextChannel = headerEnd.markers.length - 1;
   // The prompt ends behind the role: a header may go on there.
   const recipient = p.set(" to=", "to=");
   let hit = -1;
@@ -55,7 +56,14 @@ export function* harmony(p: Parsing): Step<void> {
     };
     let channel: Channel = { kind: "text" };
     const emitBody = (text: string) => (channel.kind === "reasoning" ? p.reasoning(text) : p.text(text));
-    found = yield* until(input, headerEnd, collect);
+    let hasChannel = begun !== "";
+    for (;;) {
+      found = yield* until(input, headerEnd, collect);
+      // Behind the role the channel is part of the header; behind another channel it begins the next message.
+      if (found !== nextChannel || hasChannel || tooLong) break;
+      hasChannel = true;
+      collect(headerEnd.markers[found]!);
+    }
     if (found === 0) {
       if (!tooLong) channel = kindOfHeader(plain(header), p.tools);
       return yield* body(channel);

@@ -187,3 +187,42 @@ describe("marker soup", () => {
     });
   }
 });
+
+/** A header of harmony that has come to its end: words in it are no text. */
+const HEADER = /(?:<\|start\|>|<\|channel\|>)(?:(?!<\|(?:start|end|call|return)\|>)[\s\S])*?<\|message\|>/g;
+/** Formats whose frames have words that are no text: names and words around them. */
+const HAS_METADATA = new Set(["inkling"]);
+
+describe("no word of an answer is lost, wherever markers stand", () => {
+  const families: Sample[] = [
+    ...[...Map.groupBy(CASES, (sample) => sample.tool!).values()].map((samples) => samples[0]!),
+    ...[...Map.groupBy(THOUGHTS, (sample) => sample.reasoning!).values()].map((samples) => samples[0]!),
+  ];
+  for (const sample of families.filter(({ tool, reasoning }) => !HAS_METADATA.has(tool ?? reasoning!))) {
+    const name = sample.tool ?? sample.reasoning!;
+    test(`${sample.tool === undefined ? "reasoning: " : ""}${name}`, () => {
+      const random = randomOf(`words of ${name}`);
+      const markers = markersOf(sample);
+      const pick = (of: readonly string[]) => of[Math.floor(random() * of.length)] ?? "";
+      for (let round = 0; round < 4 * ROUNDS; round++) {
+        let text = "";
+        for (let k = 0; k < 8; k++) {
+          const marker = pick(markers);
+          const kind = random();
+          if (kind < 0.45) text += marker;
+          else if (kind < 0.55) text += marker.slice(0, Math.floor(random() * marker.length));
+          else text += `${pick(["", " ", "\n"])}zq${k}z${pick(["", " ", "\n"])}`;
+        }
+        const { content, reasoning, toolCalls } = parse(sample, [text]);
+        const said = content + reasoning + toolCalls.map((call) => `${call.name}${call.id}${call.arguments}`).join("");
+        const isHarmony = markers.includes("<|channel|>");
+        const words: readonly string[] = (isHarmony ? text.replaceAll(HEADER, "") : text).match(/zq\dz/g) ?? [];
+        const lost = words.filter((word) => !said.includes(word));
+        // A call that is cut off ends before the key or the tag that did not come to its end.
+        const isCut = toolCalls.at(-1)?.complete === false;
+        const tail = words.slice(words.findLastIndex((word) => said.includes(word)) + 1);
+        expect({ text, lost: isCut ? lost.filter((word) => !tail.includes(word)) : lost }).toEqual({ text, lost: [] });
+      }
+    });
+  }
+});

@@ -7,7 +7,14 @@ import { THOUGHTS } from "./thoughts.ts";
 import { markersOf, parse, summary, tokensOf } from "./ways.ts";
 
 const LONG = 200;
-const FILES = ["tool-samples", "reasoning-samples", "own-tool-samples", "own-reasoning-samples", "sglang-samples", "harmony-samples"];
+const FILES = [
+  "tool-samples",
+  "reasoning-samples",
+  "own-tool-samples",
+  "own-reasoning-samples",
+  "sglang-samples",
+  "harmony-samples",
+];
 
 function expected(sample: Sample, answer: ParsedAnswer): unknown {
   const { content, thoughts, calls } = sample;
