@@ -73,11 +73,12 @@ export function compileChatTemplate(
 ): ChatTemplate {
   const sources = typeof source === "string" ? { default: source } : source;
   const templates = new Map(Object.entries(sources).map(([name, text]) => [name, compileNamed(name, text)]));
+  const constants = new Map<string, Value>(Object.entries(specials));
   let needsNullContent: boolean | undefined;
   return {
     render(input) {
       const { template, source: text } = choose(templates, input);
-      return renderWith(template, text, specials, input);
+      return renderWith(template, text, constants, input);
     },
     get needsNullContent() {
       needsNullContent ??= losesCalls((messages) => this.render({ messages, addGenerationPrompt: false }));
@@ -100,7 +101,7 @@ function choose(templates: ReadonlyMap<string, Compiled>, { template: name, tool
 function renderWith(
   template: CompiledTemplate,
   source: string,
-  specials: Readonly<Record<string, string>>,
+  constants: ReadonlyMap<string, Value>,
   input: TemplateInput,
 ): string {
   const { continueFinalMessage: field = false, addGenerationPrompt } = input;
@@ -112,9 +113,9 @@ function renderWith(
   try {
     const messages = input.messages.map(messageValue);
     const continuation = continues ? continueFinal(messages, field, source) : undefined;
-    const variables = variablesOf(specials, input);
+    const variables = variablesOf(constants, input);
     variables.set("messages", continuation?.messages ?? messages);
-    const text = template.render(variables, input.now ?? new Date());
+    const text = template.render(variables, input.now);
     return continuation === undefined ? text : continuation.cut(text);
   } catch (error) {
     if (error instanceof TemplateRaisedError)
@@ -128,11 +129,12 @@ function renderWith(
   }
 }
 
-function variablesOf(specials: Readonly<Record<string, string>>, input: TemplateInput): Map<string, Value> {
-  const { variables = {}, tools, documents, addGenerationPrompt } = input;
-  const values = new Map<string, Value>(Object.entries(specials));
-  for (const [name, value] of variables instanceof Map ? variables : Object.entries(variables))
-    if (value !== undefined) values.set(name, plainValue(value));
+function variablesOf(constants: ReadonlyMap<string, Value>, input: TemplateInput): Map<string, Value> {
+  const { variables, tools, documents, addGenerationPrompt } = input;
+  const values = new Map(constants);
+  if (variables !== undefined)
+    for (const [name, value] of variables instanceof Map ? variables : Object.entries(variables))
+      if (value !== undefined) values.set(name, plainValue(value));
   if (tools !== undefined) values.set("tools", plainValue(tools));
   if (documents !== undefined) values.set("documents", plainValue(documents));
   values.set("add_generation_prompt", addGenerationPrompt);

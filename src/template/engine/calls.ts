@@ -54,21 +54,19 @@ export function builtin(text: string, run: (...args: Value[]) => Value): Builtin
   return { signature: signature(text), run };
 }
 
-const NONE: Kwargs = new Map();
-
 /** The values of a function's parameters. Throws when there are too many, too few or unknown ones. */
 export function bind(to: Signature, args: readonly Value[], kwargs: Kwargs | undefined): Value[] {
   const { parameters, defaults, positional, rest, name } = to;
   const bound = args.slice(0, parameters.length);
   if (args.length > parameters.length && !rest)
     typeError(`${name}() takes at most ${parameters.length} arguments (${args.length} given)`);
-  const left = new Map(kwargs ?? NONE);
+  const left = kwargs === undefined && !to.keywords ? undefined : new Map(kwargs);
   for (let i = bound.length; i < parameters.length; i++) {
     const parameter = parameters[i] ?? "";
-    const given = i < positional ? undefined : left.get(parameter);
+    const given = i < positional ? undefined : left?.get(parameter);
     if (given !== undefined) {
       bound.push(given);
-      left.delete(parameter);
+      left?.delete(parameter);
       continue;
     }
     const back = i - parameters.length + defaults.length;
@@ -76,6 +74,7 @@ export function bind(to: Signature, args: readonly Value[], kwargs: Kwargs | und
     bound.push(defaults[back] as Value);
   }
   if (rest) bound.push(args.slice(parameters.length));
+  if (left === undefined) return bound;
   if (to.keywords) bound.push(left);
   else
     for (const key of left.keys())

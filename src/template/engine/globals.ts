@@ -58,6 +58,10 @@ class NamespaceType extends PyObject {
   }
   override call(args: readonly Value[], kwargs: Kwargs | undefined): Value {
     const made = new Namespace();
+    if (args.length === 0) {
+      for (const [name, value] of kwargs ?? []) made.set(name, value);
+      return made;
+    }
     for (const [key, value] of makeDict(args, kwargs)) {
       if (typeof key === "string") made.set(key, value);
       else made.attributes.set(`${String(keyOf(key as Value))}`, value);
@@ -123,7 +127,10 @@ export const GLOBALS: ReadonlyMap<string, Value> = new Map<string, Value>([
   [
     "strftime_now",
     new PyFunction(
-      builtin("strftime_now(format)", (format) => strftime(runtime.now, wantText(format as Value, "format"))),
+      builtin("strftime_now(format)", (format) => {
+        runtime.now ??= new Date();
+        return strftime(runtime.now, wantText(format as Value, "format"));
+      }),
       "function",
     ),
   ],

@@ -3,7 +3,7 @@ import { TemplateLimitError } from "../errors.ts";
 import { charge, deeper, MAX_TEXT } from "./limits.ts";
 import type { Value } from "./values.ts";
 
-/** Variables of a template: those it set at its top level, and those it was given. */
+/** Variables of a template: those it set at its top level, and those it was given, the names that every template knows among them. */
 export interface Context {
   readonly vars: Map<string, Value>;
   readonly given: ReadonlyMap<string, Value>;
@@ -19,11 +19,11 @@ export type Run = (cells: Cells) => Signal;
 export const BREAK = 1;
 export const CONTINUE = 2;
 
-export const runtime: { out: string; line: number; context: Context; now: Date } = {
+export const runtime: { out: string; line: number; context: Context; now: Date | undefined } = {
   out: "",
   line: 0,
   context: { vars: new Map(), given: new Map() },
-  now: new Date(0),
+  now: undefined,
 };
 
 export function write(text: string): void {

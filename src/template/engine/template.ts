@@ -8,16 +8,16 @@ import { GLOBALS } from "./globals.ts";
 import { syntaxError } from "./lexer.ts";
 import { refill } from "./limits.ts";
 import { parse } from "./parse.ts";
-import { type Cells, type Run, runtime } from "./runtime.ts";
+import { type Cells, type Context, type Run, runtime } from "./runtime.ts";
 import { undeclared } from "./symbols.ts";
 import { Undefined, type Value } from "./values.ts";
 
 export interface CompiledTemplate {
   /**
-   * The text for these variables. `now`: the clock of `strftime_now`, in local time.
+   * The text for these variables. `now`: the clock of `strftime_now`, in local time; absent: that of the moment it is first asked.
    * Throws a ChatTemplateError; of the class TemplateRaisedError when the template refuses by itself.
    */
-  render(variables: ReadonlyMap<string, Value>, now: Date): string;
+  render(variables: ReadonlyMap<string, Value>, now?: Date): string;
 }
 
 const MAX_SOURCE = 1 << 20;
@@ -68,7 +68,9 @@ function compiled(source: string): CompiledTemplate {
   return { render: (variables, now) => render(run, variables, now) };
 }
 
-function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date): string {
+const NO_CONTEXT: Context = { vars: new Map(), given: new Map() };
+
+function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date | undefined): string {
   refill();
   const given = new Map(GLOBALS);
   for (const [name, value] of variables) given.set(name, value);
@@ -86,7 +88,7 @@ function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date): str
     throw known;
   } finally {
     runtime.out = "";
-    runtime.context = { vars: new Map(), given: new Map() };
+    runtime.context = NO_CONTEXT;
   }
 }
 
