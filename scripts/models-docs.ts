@@ -53,9 +53,10 @@ export const FAMILIES: readonly FamilySample[] = [
   sample("GLM 4.5, 4.6", "glm4_moe", "zai-org/GLM-4.6", "<arg_key>", "</arg_key>\\n", "</think>"),
   sample("GLM 4.7, 5", "glm4_moe", "zai-org/GLM-4.7", "<arg_key>", "</think>"),
   sample("MiniMax M2", "minimax_m2", "MiniMaxAI/MiniMax-M2", "<minimax:tool_call>", "</think>"),
+  sample("MiniMax M3", "minimax_m3_vl", "MiniMaxAI/MiniMax-M3", "]<]minimax[>[", "<tool_call>", "<mm:think>"),
   sample("Mistral", "mistral", "mistralai/Mistral-Small-3.2", "[TOOL_CALLS]"),
   sample("Magistral", "mistral", "mistralai/Magistral-Small-2509", "[TOOL_CALLS]", "[THINK]"),
-  sample("Step 3", "step3_vl", "stepfun-ai/step3", "<steptml:invoke", "</think>"),
+  sample("Step 3", "step3_vl", "stepfun-ai/step3", "<steptml:invoke", "<think>"),
   sample("Command R, Command A", "cohere2", "CohereLabs/command-a", "<|START_ACTION|>", "<|START_THINKING|>"),
   sample("Gemma 3", "gemma3", "google/gemma-3-12b-it", "<start_of_turn>"),
   sample("FunctionGemma", "gemma3_text", "google/functiongemma-270m-it", "<start_function_call>"),
@@ -66,15 +67,21 @@ export const FAMILIES: readonly FamilySample[] = [
   sample("InternLM 2.5", "internlm2", "internlm/internlm2_5-7b-chat", "<|action_start|>"),
   sample("Jamba", "jamba", "ai21labs/AI21-Jamba-Mini-1.7", "<tool_calls>"),
   sample("Hunyuan A13B", "hunyuan_v1_moe", "tencent/Hunyuan-A13B", "<tool_calls>", "<answer>", "</think>"),
+  sample("Hunyuan 3", "hy_v3", "tencent/Hy3-preview", "<tool_calls", "<tool_sep", "<arg_key", "<think"),
+  sample("Hunyuan 4", "hy_v4", "tencent/Hy4-preview", "<tool_calls", "<arg_key", "<think"),
   sample("Nemotron Nano v2", "nemotron_h", "nvidia/NVIDIA-Nemotron-Nano-9B-v2", "<TOOLCALL>", "</think>"),
   sample("Nemotron 3", "nemotron_h", "nvidia/Nemotron-3-Nano", "<|im_start|>", ...FUNCTION_TAGS, "</think>"),
   sample("xLAM", "llama", "Salesforce/xLAM-2-8b-fc-r", "<|start_header_id|>"),
   sample("Seed-OSS", "seed_oss", "ByteDance-Seed/Seed-OSS-36B", "<seed:tool_call>", "<seed:think>"),
   sample("LFM2", "lfm2", "LiquidAI/LFM2-1.2B", "<|im_start|>", "<|tool_call_start|>"),
-  sample("OLMo 3", "olmo3", "allenai/Olmo-3-7B-Think", "<|im_start|>", "<function_calls>", "</think>"),
+  sample("OLMo 3", "olmo3", "allenai/Olmo-3-7B-Think", "<|im_start|>", "<function_calls>", "<think>"),
   sample("ERNIE 4.5", "ernie4_5_moe", "baidu/ERNIE-4.5", "<tool_call>", "<response>", "</think>"),
-  sample("EXAONE 4", "exaone4", "LGAI-EXAONE/EXAONE-4.0-32B", "<tool_call>", "</think>"),
+  sample("EXAONE 4", "exaone4", "LGAI-EXAONE/EXAONE-4.0-32B", "[|assistant|]", "<tool_call>", "</think>"),
   sample("LongCat", "longcat_flash", "meituan-longcat/LongCat-Flash-Chat", "<longcat_tool_call>"),
+  sample("GigaChat 3", "deepseek_v3", "ai-sage/GigaChat3-10B-A1.8B", "function call", "<|role_sep|>"),
+  sample("GigaChat 3.5", "deepseek_v3", "ai-sage/GigaChat3.5", "<｜GCML｜tool_calls>", "</think>"),
+  sample("Apertus", "apertus", "swiss-ai/Apertus-8B-Instruct-2509", "<|tools_prefix|>", "<|inner_prefix|>"),
+  sample("PLaMo 3", "plamo3", "pfnet/plamo-3", "<|plamo:begin_tool_requests:plamo|>", "<|plamo:begin_think:plamo|>"),
   sample("Sarashina", "llama", "sbintuitions/sarashina2.2-3b", "<|tool_calls|>"),
   sample("Inkling", "inkling", "inkling", "<|content_invoke_tool_json|>", "<|content_thinking|>"),
 ];
@@ -133,7 +140,11 @@ function toolTable(): string {
   return table(["Tool parser", "Also called", ...engines.map((engine) => `Forced call, ${code(engine)}`)], rows);
 }
 
-const STARTS = { text: "text", reasoning: "reasoning", toggle: "what the switch of thinking says" };
+const STARTS = {
+  text: "text",
+  reasoning: "reasoning, unless the prompt closed a block",
+  toggle: "text",
+};
 
 function reasoningTable(): string {
   const names = parserNames().reasoning;
@@ -148,7 +159,7 @@ function reasoningTable(): string {
   });
   const off = names.filter((name) => reasoningFamily(name) === undefined && unifiedReasoning(name) === undefined);
   rows.push(["no parser", codes(off), "text"]);
-  return table(["Reasoning parser", "Also called", "Where no prompt tells, an answer begins in"], rows);
+  return table(["Reasoning parser", "Also called", "Where the prompt opens no block, an answer begins in"], rows);
 }
 
 const TABLES: Readonly<Record<string, () => string>> = {

@@ -11,7 +11,7 @@ import { chosenParsers, modelKind, modelTemplate } from "../fleet/model-kind.ts"
 import type { ParsingOptions } from "../generation/choice.ts";
 import { type ParserNames, TEXT_ONLY, type Vocabulary } from "../generation/parsing.ts";
 import { planTools, type ToolPlan } from "../generation/tools/plan.ts";
-import { familiesOf, unifiedReasoning } from "../parsers/names.ts";
+import { defaultStart, familiesOf, unifiedReasoning } from "../parsers/names.ts";
 import { endOfSequenceIds } from "../tokenizer/model-files.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { BlockWriter } from "./byte-streams.ts";
@@ -87,6 +87,12 @@ function takenApart(line: ParseLine, names: ParserNames, reader: IdReader | unde
   if (!ids || chunks) throw new InvalidRequestError("Either 'chunks' or 'ids' is needed, not both");
   if (reader === undefined) throw new InvalidRequestError("ids: --model-path is needed for them", { param: "ids" });
   const { tokenizer, eosTokenIds } = reader;
+  const { vocabSize } = tokenizer;
+  const foreign = ids.flat().find((id) => id >= vocabSize);
+  if (foreign !== undefined)
+    throw new InvalidRequestError(`ids: the model has no token ${foreign}, its vocabulary ends at ${vocabSize - 1}`, {
+      param: "ids",
+    });
   return readIds(ids, tokenizer, eosTokenIds, lineParsing(line, names, tokenizer), ended);
 }
 
@@ -97,7 +103,7 @@ function engineFinish({ finish_reason: reason }: ParseLine): "stop" | "length" {
 }
 
 function lineParsing(line: ParseLine, names: ParserNames, vocabulary: Vocabulary): ParsingOptions | undefined {
-  const startsInReasoning = line.starts_in_reasoning === true;
+  const startsInReasoning = line.starts_in_reasoning ?? defaultStart(names.reasoning) === "reasoning";
   const conversation = chatTools(line, undefined);
   // Whether reasoning had to be switched off for a forced call is the prompt's affair, which is over.
   const planned = planTools(conversation, {

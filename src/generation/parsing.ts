@@ -23,7 +23,7 @@ export interface AnswerShape {
   /** The engine was told a grammar. */
   readonly constrained: boolean;
   readonly single: boolean;
-  /** Reasoning is told as text, without its markers. */
+  /** Reasoning is told as text, with its markers where they stand around it; in formats of channels without them. */
   readonly mergesReasoning?: boolean;
   readonly isForced: boolean;
   /** A parser to use in the place of the model's own, for answers that a grammar forces into another form. */
@@ -115,6 +115,7 @@ export function parsingOptions(
       singleTokenMarkers: markers.texts,
       parseTools: shape.parseTools,
       constrained: shape.constrained,
+      keepsMarkers: shape.mergesReasoning === true,
       ...(filter !== undefined && { filter }),
     });
   const openers = plainUntil(names, shape, markers.texts);

@@ -236,6 +236,16 @@ export function opensReasoning(prompt: string, reasoningParser: string): boolean
   return endsInside(prompt, family.open, family.close, TURN);
 }
 
+/**
+ * Whether an answer to this prompt begins in reasoning: the prompt ends in an open block, or, with a parser of models that always reason
+ * and need not write the opener, in no closed one. @throws UnknownParserError
+ */
+export function beginsInReasoning(prompt: string, reasoningParser: string): boolean {
+  if (opensReasoning(prompt, reasoningParser)) return true;
+  const family = reasoningFamily(reasoningParser);
+  return family?.starts === "reasoning" && !endsInside(prompt, family.close, family.open, TURN);
+}
+
 /** Characters of a prompt's end that are looked at first: most prompts end with the header of a turn. */
 const TAIL = 256;
 

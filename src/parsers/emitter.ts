@@ -43,6 +43,13 @@ export class Emitter {
     if (delta !== "") this.sink.reasoning(this.special.plain(delta));
   }
 
+  /** A marker that is to be told, but read by no one else. */
+  marker(code: string): void {
+    const text = this.special.plain(code);
+    if (this.sink.marker === undefined) this.sink.text(text);
+    else this.sink.marker(text);
+  }
+
   start(name: string, id?: string): void {
     this.space = "";
     this.inCall = true;

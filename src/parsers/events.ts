@@ -3,6 +3,8 @@ export interface ParserSink {
   /** Visible text. */
   text(delta: string): void;
   reasoning(delta: string): void;
+  /** A marker that was asked for (`keepsMarkers`), as text that no other parser reads; by default `text`. */
+  marker?(text: string): void;
   /** A call begins; `id` as the model wrote it, where the family has one. */
   toolStart(index: number, name: string, id: string | undefined): void;
   /** A piece of one JSON text: raw where the model wrote JSON. */

@@ -30,6 +30,8 @@ export interface ParserOptions {
   readonly parseTools: boolean;
   /** The engine was told a grammar: an answer without any reasoning marker is the answer. */
   readonly constrained?: boolean;
+  /** Markers between which reasoning stands come out: openers as reasoning, all others as text. Not in formats of channels. */
+  readonly keepsMarkers?: boolean;
   /**
    * The engine was made to answer with calls in JSON: with the bare arguments of the call that is named, or, without a name,
    * with one object or a list of objects of name and arguments. An answer in the family's own format is read as ever.
@@ -65,7 +67,7 @@ class Chain implements OutputParser {
 
   constructor(reasoning: string | undefined, tool: string | undefined, options: ParserOptions) {
     const families = familiesOf(reasoning, tool);
-    const { parseTools, startsInReasoning, constrained = false } = options;
+    const { parseTools, startsInReasoning, constrained = false, keepsMarkers = false } = options;
     const calls = families.unified ?? families.tool;
     this.filter = options.filter;
     const thoughts = families.reasoning === undefined ? [] : reasoningMarkers(families.reasoning);
@@ -82,7 +84,7 @@ class Chain implements OutputParser {
       this.calls = runMachine(new Parsing(this.codes, tools, own), forcedCalls(options.forcedCalls.name, textOnly));
     }
     if (families.reasoning !== undefined) {
-      const own = { startsInReasoning, constrained, parseTools: false, passesOn: true };
+      const own = { startsInReasoning, constrained, keepsMarkers, parseTools: false, passesOn: true };
       const program = thinking(families.reasoning, () => this.calls?.busy === true);
       this.thoughts = runMachine(new Parsing(this.codes, tools, own), program);
     }
@@ -155,6 +157,10 @@ class Chain implements OutputParser {
   private readonly between: ParserSink = {
     text: (delta) => this.visible(delta),
     reasoning: this.reasoning,
+    marker: (text) => {
+      this.interrupt();
+      if (!this.stopped) this.sink.text(text);
+    },
     toolStart: () => {},
     toolArguments: () => {},
     toolEnd: () => {},

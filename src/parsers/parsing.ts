@@ -12,6 +12,8 @@ export interface ParsingOptions {
   readonly parseTools: boolean;
   /** The engine was told a grammar. */
   readonly constrained?: boolean;
+  /** Markers of reasoning are given out: openers as reasoning, all others as text. */
+  readonly keepsMarkers?: boolean;
   /** Visible text goes on to another parser. */
   readonly passesOn?: boolean;
 }

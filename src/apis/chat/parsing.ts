@@ -5,9 +5,9 @@ import type { Conversation } from "../../generation/conversation.ts";
 import { type AnswerShape, type ParserNames, parsingOptions, type Vocabulary } from "../../generation/parsing.ts";
 import { argumentSchema } from "../../generation/tools/declaration.ts";
 import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
+import type { PlanOptions } from "../../generation/tools/plan.ts";
 import { type PlannedPrompt, planPrompt } from "../../generation/tools/plan-prompt.ts";
-import { opensReasoning } from "../../parsers/detect.ts";
-import { familiesOf } from "../../parsers/names.ts";
+import { beginsInReasoning, opensReasoning } from "../../parsers/detect.ts";
 import type { ChatRequest } from "./schema.ts";
 
 /** Fields of a message that reasoning goes to, by the setting of that name. */
@@ -18,31 +18,49 @@ export const REASONING_FIELDS = {
 } as const;
 
 /** What every gRPC dialect so far can enforce. */
-export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set(["json_schema", "structural_tag"]);
+export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
+  "json_schema",
+  "structural_tag",
+  "regex",
+  "grammar",
+]);
 
 /** The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself. */
 export function chatPlan(
   conversation: Conversation,
-  { entry }: Model,
+  { entry, waitsForReasoning }: Model,
   template: NonNullable<Model["template"]>,
   constraint: Constraint | undefined,
 ): PlannedPrompt {
-  return plannedPrompt(conversation, entry.parsers, template(), { isConstrained: constraint !== undefined });
+  return plannedPrompt(conversation, entry.parsers, template(), {
+    isConstrained: constraint !== undefined,
+    engineWaitsForReasoning: waitsForReasoning,
+    startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
+  });
 }
 
-/** The same by the names of the parsers. `now`: the clock of templates. Throws GatewayErrors. */
+/**
+ * The same by the names of the parsers. `startsInReasoning` tells of a prompt and the name of a parser whether the answer begins in
+ * reasoning, by default what the prompt says. `now`: the clock of templates. Throws GatewayErrors.
+ */
 export function plannedPrompt(
   conversation: Conversation,
   { reasoning, tool }: ParserNames,
   template: ReturnType<NonNullable<Model["template"]>>,
-  options: { readonly isConstrained?: boolean; readonly now?: Date },
+  {
+    startsInReasoning = opensReasoning,
+    ...options
+  }: Pick<PlanOptions, "isConstrained" | "engineWaitsForReasoning"> & {
+    readonly startsInReasoning?: typeof opensReasoning;
+    readonly now?: Date;
+  },
 ): PlannedPrompt {
   return planPrompt(conversation, template, {
     ...options,
     toolParser: tool,
     reasoningParser: reasoning,
     engineConstraints: ENGINE_CONSTRAINTS,
-    opensReasoning: (text) => reasoning !== undefined && opensReasoning(text, reasoning),
+    opensReasoning: (text) => reasoning !== undefined && startsInReasoning(text, reasoning),
   });
 }
 
@@ -54,15 +72,10 @@ export function chatParsing(
   planned: PlannedPrompt,
   constrained: boolean,
 ): ParsingOptions | undefined {
-  const { reasoning, tool } = model.entry.parsers;
-  const merges = body.separate_reasoning === false;
-  // In a format of channels text and reasoning can't be told without a parser.
-  const isUnified = familiesOf(reasoning, tool).unified !== undefined;
-  const names = { reasoning: merges && !isUnified ? undefined : reasoning, tool };
-  return plannedParsing(model.tokenizer, names, planned, {
+  return plannedParsing(model.tokenizer, model.entry.parsers, planned, {
     constrained,
     isForced: conversation.toolChoice.named !== undefined,
-    mergesReasoning: merges,
+    mergesReasoning: body.separate_reasoning === false,
   });
 }
 
@@ -92,6 +105,7 @@ export function plannedParsing(
           startsInReasoning,
           singleTokenMarkers,
           parseTools: true,
+          keepsMarkers: options.mergesReasoning === true,
           ...(filter !== undefined && { filter }),
         }),
     }),

@@ -20,9 +20,13 @@ export function kindOfHeader(header: string, tools: ToolIndex): Channel {
   return { kind: CHANNEL_NAME.exec(header)?.[1] === "analysis" ? "reasoning" : "text" };
 }
 
-/** Roles, kinds of content, and grammars, as a header writes them. */
 const ROLE = /^\s*(?:assistant|user|system|developer|tool)\b/;
-const KIND = /(?:<\|constrain\|>\s*(?:json|text|code|regex|lark|xml)?|(?<=^\s*\w+\s+)(?:json|text|code)\b)\s*/;
+/** Kinds of content and grammars, as a header names them. */
+const KINDS = ["json", "text", "code", "regex", "lark"];
+const KIND = new RegExp(
+  `(?:<\\|constrain\\|>\\s*(?:${KINDS.join("|")})?|(?<=^\\s*\\w+\\s+)(?:${KINDS.join("|")})\\b)\\s*`,
+);
+const CONSTRAIN_AT_END = /<\|constrain\|>\s*(\w+)$/;
 
 /** What a header says that never came to its end, beside channel, recipient and role. `isCut`: the answer ended in it. */
 export function textOfHeader(header: string, isCut: boolean): string {
@@ -35,11 +39,12 @@ export function textOfHeader(header: string, isCut: boolean): string {
 
 /** What words of a header say beside the first, if that is one of `names`. */
 function textOfWords(header: string, names: readonly string[], isCut: boolean): string {
-  let words = header.replace(KIND, "");
+  const kind = isCut ? CONSTRAIN_AT_END.exec(header) : null;
+  const isKind = kind !== null && KINDS.some((name) => name.startsWith(kind[1]!));
+  const words = isKind ? header.slice(0, kind.index) : header.replace(KIND, "");
   // The begin of a marker that did not come to its end either.
-  if (isCut) words = words.replace(/<(?:\|\w*\|?)?$/, "");
-  const match = /^\s*(\S*)([\s\S]*)$/.exec(words)!;
-  const [, first, rest] = match;
+  const whole = isCut ? words.replace(/<(?:\|\w*\|?)?$/, "") : words;
+  const [, first, rest] = /^\s*(\S*)([\s\S]*)$/.exec(whole)!;
   if (CHANNELS.includes(first!)) return rest!.trimStart();
   // A single word may be the begin of a channel's name, or of the role.
   if (isCut && rest === "" && names.some((name) => name.startsWith(first!))) return "";

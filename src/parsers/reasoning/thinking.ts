@@ -34,7 +34,8 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
     const nexts = endedBy.map(({ next }) => (next === undefined ? undefined : p.set(...next)));
     const inReasoning = p.set(...close, ...textClosers, ...endedBy.map(({ marker }) => marker));
     const reasoning = new AssumedReasoning(p, textClosers.length > 0);
-    let isInside = yield* begins(p, p.options.startsInReasoning ? openers : closers);
+    const keeps = p.options.keepsMarkers === true;
+    let isInside = yield* begins(p, p.options.startsInReasoning ? openers : closers, keeps);
     let atStart = true;
     for (;;) {
       if (!isInside) {
@@ -48,7 +49,11 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
         if (written) atStart = false;
         const isOpener = set === inText && hit < open.length;
         if (isInCall() || (isOpener && onlyAtStart && !atStart)) p.text(set.markers[hit]!);
-        else isInside = isOpener;
+        else {
+          isInside = isOpener;
+          if (keeps && isOpener) p.reasoning(set.markers[hit]!);
+          else if (keeps) p.out.marker(set.markers[hit]!);
+        }
         continue;
       }
       const hit = yield* until(input, inReasoning, reasoning.push);
@@ -59,9 +64,11 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
       isInside = false;
       atStart = false;
       const ender = hit - close.length - textClosers.length;
-      if (hit < close.length) reasoning.settle();
-      else if (ender < 0) reasoning.wasText();
-      else {
+      if (ender < 0) {
+        if (hit < close.length) reasoning.settle();
+        else reasoning.wasText();
+        if (keeps) p.out.marker(inReasoning.markers[hit]!);
+      } else {
         const next = nexts[ender];
         input.record(inReasoning.markers[hit]!);
         let isReal = next === undefined;
@@ -69,7 +76,7 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
         const text = input.recorded();
         if (isReal) {
           reasoning.settle();
-          if (endedBy[ender]!.drop !== true) p.text(text);
+          if (endedBy[ender]!.drop !== true || keeps) p.text(text);
         } else {
           isInside = true;
           reasoning.push(text);
@@ -81,15 +88,17 @@ export function thinking(family: ThinkingFamily, isInCall: () => boolean): (p: P
 
 /**
  * The begin of an answer. Inside reasoning an opener that the model writes nevertheless is dropped, with the space before it;
- * outside, a closer that comes before all text is dropped.
+ * outside, a closer that comes before all text is dropped. `keeps`: neither is.
  */
-function* begins(p: Parsing, markers: ReturnType<Parsing["set"]>): Step<boolean> {
+function* begins(p: Parsing, markers: ReturnType<Parsing["set"]>, keeps: boolean): Step<boolean> {
   const { input } = p;
   const { startsInReasoning } = p.options;
   input.record();
   yield* skipSpace(input);
   const hit = yield* take(input, markers);
   if (hit < 0) input.rewind(0);
+  else if (keeps && startsInReasoning) p.reasoning(input.recorded());
+  else if (keeps) p.out.marker(input.recorded());
   else input.forget();
   return startsInReasoning;
 }

@@ -2,19 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import type { ParsedAnswer } from "../../../src/parsers/events.ts";
 import { CASES, randomOf } from "./cases.ts";
-import { type Sample, samplesOf } from "./samples.ts";
+import { SAMPLE_FILES, type Sample, samplesOf } from "./samples.ts";
 import { THOUGHTS } from "./thoughts.ts";
 import { markersOf, parse, summary, tokensOf } from "./ways.ts";
 
 const LONG = 200;
-const FILES = [
-  "tool-samples",
-  "reasoning-samples",
-  "own-tool-samples",
-  "own-reasoning-samples",
-  "sglang-samples",
-  "harmony-samples",
-];
 
 function expected(sample: Sample, answer: ParsedAnswer): unknown {
   const { content, thoughts, calls } = sample;
@@ -102,7 +94,7 @@ function isBeginOrRaw(args: string, full: string, input: string): boolean {
 }
 
 describe("samples", () => {
-  for (const sample of FILES.flatMap((file) => samplesOf(`${file}.jsonl`))) test(sample.id, () => check(sample));
+  for (const sample of SAMPLE_FILES.flatMap(samplesOf)) test(sample.id, () => check(sample));
 });
 
 describe("calls from building blocks", () => {

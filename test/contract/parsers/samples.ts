@@ -27,6 +27,16 @@ interface Row {
   readonly chunks?: string[];
 }
 
+/** The files of samples. */
+export const SAMPLE_FILES = [
+  "tool-samples.jsonl",
+  "reasoning-samples.jsonl",
+  "own-tool-samples.jsonl",
+  "own-reasoning-samples.jsonl",
+  "sglang-samples.jsonl",
+  "harmony-samples.jsonl",
+] as const;
+
 const GOLDEN = new URL("../../golden/parsers/", import.meta.url);
 const read = (name: string): string => readFileSync(new URL(name, GOLDEN), "utf8");
 

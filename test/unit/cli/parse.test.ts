@@ -78,6 +78,21 @@ describe("text", () => {
     for (const each of [whole, open]) expect(each).toMatchObject({ content: "Yes", reasoning: "Hm", tool_calls: [] });
   });
 
+  test("models that always reason begin with it, unless the line says otherwise", async () => {
+    const chunks = ["Hm.</think>Yes"];
+    const found = await good(
+      ["--reasoning-parser", "deepseek_r1"],
+      [
+        { chunks },
+        { chunks, starts_in_reasoning: true },
+        { chunks: ["<think>", ...chunks] },
+        { chunks: ["Yes"], starts_in_reasoning: false },
+      ],
+    );
+    for (const each of found.slice(0, 3)) expect(each).toMatchObject({ content: "Yes", reasoning: "Hm." });
+    expect(found[3]).toMatchObject({ content: "Yes", reasoning: "" });
+  });
+
   test("one call only, and calls that were forced", async () => {
     const two = `${TEXT}\n${TEXT.slice(TEXT.indexOf("<tool_call>"))}`;
     const named = { type: "function", function: { name: "f" } };
@@ -119,6 +134,22 @@ describe("with a model", () => {
     const ids = spelt.map((text) => [...demoTokenizer.encode(text)]);
     const [found] = await good(MODEL, [{ ids, tools }]);
     expect(found).toMatchObject({ tool_calls: [], content: spelt.join(""), finish_reason: "stop" });
+  });
+
+  test("ids that the model does not have are a mistake in their line", async () => {
+    const last = demoTokenizer.vocabSize - 1;
+    const { lines, err, status } = await parse(MODEL, [
+      { ids: [[1], [last + 1]] },
+      { ids: [[2 ** 32 - 1]] },
+      { ids: [[last]] },
+    ]);
+    expect([status, err]).toEqual([0, ""]);
+    const message = (id: number) => ({
+      error: { message: expect.stringContaining(`has no token ${id}, its vocabulary ends at ${last}`) },
+    });
+    expect(lines[0]).toMatchObject(message(last + 1));
+    expect(lines[1]).toMatchObject(message(2 ** 32 - 1));
+    expect(lines[2]).not.toHaveProperty("error");
   });
 
   test("a parser that is named comes first", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type DetectedParsers, detectParsers, opensReasoning } from "../../../src/parsers/detect.ts";
+import { beginsInReasoning, type DetectedParsers, detectParsers, opensReasoning } from "../../../src/parsers/detect.ts";
 import { defaultStart } from "../../../src/parsers/names.ts";
 import { createOutputParser } from "../../../src/parsers/parser.ts";
 
@@ -26,6 +26,21 @@ describe("parsers of a model", () => {
       ["[TOOL_CALLS][THINK]", both("mistral", "mistral")],
       ["<|python_tag|>", both("llama", undefined)],
       ["<|tool_calls_section_begin|></think>", both("kimik2", "kimi_k25")],
+      ['<｜tool_calls_begin｜><steptml:invoke name="{{ n }}"> <think>', both("step3", "step3")],
+      ["<steptml:invoke {{ m.content.split('</think>') }}", both("step3", "step3")],
+      ["<SPECIAL_11>Assistant\n<think>\n\n <TOOLCALL>[ '</think>' in content", both("nemotron", "nano_v3")],
+      ["<|im_start|>assistant\n<think> <function_calls>{{ f }}</function_calls>", both("olmo3", "olmo3")],
+      ["<|im_start|>{{ x }}<function_calls></think>", both("olmo3", "olmo3")],
+      ["<|im_start|><function_calls>{{ f }}</function_calls>", both("olmo3", undefined)],
+      ["[|assistant|]<think>\n\n</think>\n\n <tool_call>{{ t }}</tool_call>", both("qwen", "exaone4")],
+      ["'[|' + role + '|]' [|endofturn|] </think> <tool_call>", both("qwen", "exaone4")],
+      ["{%- set ns_token = ']<]minimax[>[' %}<tool_call><invoke name= <mm:think>", both("minimax_m3", "minimax_m3")],
+      ["'<tool_calls' + HYTK <tool_call <tool_sep <arg_key </arg_key <think", both("hy_v3", "hy_v3")],
+      ["<tool_calls{{ s }}><tool_call{{ s }}><arg_key{{ s }}><think{{ s }}>", both("hy_v4", "hy_v3")],
+      ["'function call' role_sep=\"<|role_sep|>\\n\" <|message_sep|>", both("gigachat3", undefined)],
+      ["<｜GCML｜tool_calls> <think></think>", both("gigachat35", "gigachat35")],
+      ["<|tools_prefix|><|inner_prefix|>", both("apertus", "apertus")],
+      ["<|plamo:begin_tool_requests:plamo|><|plamo:begin_think:plamo|>", both("plamo3", "plamo3")],
       ["nothing", {}],
     ];
     for (const [chatTemplate, expected] of rows) {
@@ -133,6 +148,25 @@ describe("whether a prompt ends in open reasoning", () => {
     expect(opensReasoning(`<think>${long}`, "qwen3")).toBe(true);
     expect(opensReasoning(long, "qwen3")).toBe(false);
     expect(opensReasoning("", "qwen3")).toBe(false);
+  });
+  test("models that always reason do so unless the prompt has closed a block", () => {
+    const begins: readonly [parser: string, prompt: string, begins: boolean][] = [
+      ["deepseek_r1", "<｜User｜>hi<｜Assistant｜>", true],
+      ["deepseek_r1", "<｜User｜>hi<｜Assistant｜><think>\n", true],
+      ["deepseek_r1", "<｜User｜>what is </think>?<｜Assistant｜>", true],
+      ["deepseek_r1", "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>", true],
+      ["deepseek_r1", "<|im_start|>assistant\n<think>\n\n</think>\n\n", false],
+      ["kimi_thinking", "<|im_assistant|>assistant<|im_middle|>", true],
+      ["qwen3_thinking", "<|im_start|>assistant\n", true],
+      ["qwen3", "<|im_start|>assistant\n", false],
+      ["qwen3", "<|im_start|>assistant\n<think>\n\n</think>\n\n", false],
+      ["deepseek_v31", "<｜User｜>hi<｜Assistant｜></think>", false],
+      ["base", "<|im_start|>assistant\n", false],
+      ["harmony", "<|start|>assistant", false],
+      ["none", "", false],
+    ];
+    for (const [parser, prompt, expected] of begins)
+      expect([parser, prompt, beginsInReasoning(prompt, parser)]).toEqual([parser, prompt, expected]);
   });
   test("without a prompt the family tells", () => {
     expect(defaultStart("deepseek_r1")).toBe("reasoning");

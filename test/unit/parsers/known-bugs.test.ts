@@ -203,6 +203,12 @@ describe("reasoning", () => {
     expect(split("harmony", "<|channel|>final hi there<|return|>")).toEqual(["", "hi there"]);
     expect(split("harmony", "<|channel|>analysis<|message|>a<|end|>left over")).toEqual(["a", "left over"]);
   });
+  test("harmony: words of a header that never came to its end are text", () => {
+    expect(split("harmony", "<|channel|>hello")).toEqual(["", "hello"]);
+    expect(split("harmony", "<|start|>hello")).toEqual(["", "hello"]);
+    expect(split("harmony", "<|channel|>anal")).toEqual(["", ""]);
+    expect(split("harmony", "<|channel|>final hello<|channel|>analysis<|message|>a")).toEqual(["a", "hello"]);
+  });
   test("P27, agentscope#1359: the prompt tells where an answer begins", () => {
     const closed = "<|im_start|>assistant\n<think>\n\n</think>\n\n";
     expect(opensReasoning(closed, "deepseek_r1")).toBe(false);
