@@ -82,7 +82,8 @@ export function startFleetControl(
       if (!health.healthy) throw new Error(`the engine says it is not healthy: ${health.message}`);
       const info = await engine.modelInfo(deadline);
       const model = await catalog.add(info, engine);
-      return { id: url, slot, url, dialect: engine.dialect, model };
+      const waitsForReasoning = await constraintsWait(engine, deadline);
+      return { id: url, slot, url, dialect: engine.dialect, model, waitsForReasoning };
     } finally {
       engine.close();
     }
@@ -177,4 +178,14 @@ export function startFleetControl(
       for (const engine of engines) engine.close();
     },
   };
+}
+
+/** `WorkerEntry.waitsForReasoning` of an engine. */
+async function constraintsWait(engine: Engine, deadlineMs: number): Promise<boolean | undefined> {
+  try {
+    const start = (await engine.serverInfo(deadlineMs)).labels["constrained_decoding_start"];
+    return start === "after_reasoning" ? true : start === "first_token" ? false : undefined;
+  } catch {
+    return undefined; // it serves without telling of itself
+  }
 }

@@ -9,6 +9,8 @@ export interface WorkerEntry {
   readonly url: string;
   readonly dialect: string;
   readonly model: string;
+  /** Whether it lets reasoning pass before it applies a constraint of the output; undefined: it did not say. */
+  readonly waitsForReasoning?: boolean | undefined;
 }
 
 /** A model as serving threads need it; the tokenizer's tables are shared memory. */

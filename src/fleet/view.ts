@@ -17,6 +17,8 @@ export interface Model {
   readonly template: (() => ChatTemplate) | undefined;
   readonly eosTokenIds: ReadonlySet<number>;
   readonly quietEosTokenIds: ReadonlySet<number>;
+  /** What its workers say of themselves in `WorkerEntry.waitsForReasoning`; undefined where they differ, too. */
+  readonly waitsForReasoning: boolean | undefined;
 }
 
 /** A tokenizer that clients may use by itself: a model's, or one that was added. */
@@ -45,6 +47,11 @@ function compiledOnce(source: TemplateSource): () => ChatTemplate {
     compiled ??= compileModelTemplate(source);
     return compiled;
   };
+}
+
+function agreed(workers: readonly WorkerEntry[]): boolean | undefined {
+  const [first, ...others] = new Set(workers.map(({ waitsForReasoning }) => waitsForReasoning));
+  return others.length === 0 ? first : undefined;
 }
 
 export type EngineFactory = (worker: WorkerEntry) => Engine;
@@ -91,6 +98,7 @@ export class FleetView {
         template: kept === undefined ? entry.template && compiledOnce(entry.template) : kept.template,
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
+        waitsForReasoning: agreed(snapshot.workers.filter(({ model: id }) => id === entry.id)),
       };
       opened.push(model);
     }

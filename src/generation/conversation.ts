@@ -33,6 +33,12 @@ export interface Message {
   readonly toolCallId?: string;
 }
 
+/** A grammar of Lark's notation, or a regular expression that the whole text matches. */
+export interface ToolGrammar {
+  readonly syntax: "lark" | "regex";
+  readonly definition: string;
+}
+
 export interface ToolDefinition {
   /** `custom`: takes free text, which the model writes as the argument `input` of a function. */
   readonly type: "function" | "custom";
@@ -40,6 +46,8 @@ export interface ToolDefinition {
   readonly description?: string;
   /** JSON schema of the arguments, as `JSON.parse` gives it; absent: nothing is known of them. */
   readonly parameters?: unknown;
+  /** Of a custom tool: what its text must look like; absent: any text. */
+  readonly grammar?: ToolGrammar;
   /** The client relies on arguments that satisfy the schema. */
   readonly strict: boolean;
   /** What templates get, as plain data or as `parseLossless` gives it: `{type: "function", function: {…}}`. Absent: made from the above. */

@@ -3,8 +3,11 @@ import { ClientClosedError, InvalidRequestError } from "../../errors.ts";
 import { dispatcher } from "../../fleet/dispatch.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { OutputOptions, ParsingOptions } from "../../generation/choice.ts";
+import type { GenerationSink } from "../../generation/events.ts";
 import { encodePrompt, type Prompt, type PromptEncoder } from "../../generation/prompt.ts";
-import { type Generation, runGeneration } from "../../generation/run.ts";
+import { type Generation, type RunningGeneration, runGeneration } from "../../generation/run.ts";
+import type { ToolPlan } from "../../generation/tools/plan.ts";
+import { runWithFallback } from "../../generation/tools/refused-constraint.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { EventStream } from "../../server/event-stream.ts";
 import { logFailure } from "../../server/log-failure.ts";
@@ -19,6 +22,9 @@ import { chatSampling } from "./sampling.ts";
 import type { ChatRequest } from "./schema.ts";
 import { ChatStream, type FrameWriter } from "./stream.ts";
 import { isLegacy } from "./tool-choice.ts";
+
+/** Starts the generation that a request asks for. */
+type Run = (sink: GenerationSink) => RunningGeneration;
 
 /** Answers a validated chat request. Throws GatewayErrors; the scope is finished when the answer is complete. */
 export async function handleChat(body: ChatRequest, context: ServerContext, scope: RequestScope): Promise<Response> {
@@ -35,17 +41,30 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
     const own = chatConstraint(body);
     const planned = chatPlan(conversation, model, model.template, own);
     const prompt = await chatPrompt(body, planned.text, model, context, scope);
-    const constraint = planned.plan.constraint ?? own;
+    const { plan } = planned;
     const limits = {
       contextLength: model.entry.contextLength,
       vocabSize: model.tokenizer.vocabSize,
       defaults: model.entry.defaultSampling,
     };
-    const sampling = chatSampling(body, prompt.tokenIds.length, limits, constraint);
-    const parsing = chatParsing(body, conversation, model, planned, constraint !== undefined);
+    const parsingOf = (by: ToolPlan) =>
+      chatParsing(body, conversation, model, { ...planned, plan: by }, (by.constraint ?? own) !== undefined);
+    const parsing = parsingOf(plan);
     const answer = chatAnswer(body, scope, context, model, prompt, parsing !== undefined);
-    const generation = chatGeneration(body, scope, context, model, prompt, sampling, answer, parsing);
-    return stream ? await streamed(generation, answer, context, scope) : await collected(generation, answer, scope);
+    const generationBy = (by: ToolPlan, read: ParsingOptions | undefined) => {
+      const sampling = chatSampling(body, prompt.tokenIds.length, limits, by.constraint ?? own);
+      return chatGeneration(body, scope, context, model, prompt, sampling, answer, read);
+    };
+    const generation = generationBy(plan, parsing);
+    const other = plan.otherwise && { ...plan, ...plan.otherwise };
+    const otherwise = other && generationBy(other, parsingOf(other));
+    const run: Run = (sink) =>
+      otherwise === undefined
+        ? runGeneration(generation, sink, scope.signal)
+        : runWithFallback(generation, otherwise, sink, scope.signal, ({ message }) =>
+            context.log.info("the engine refused the constraint of a request's tools", { request: scope.id, message }),
+          );
+    return stream ? await streamed(run, answer, context, scope) : await collected(run, answer, scope);
   } catch (error) {
     scope.finish();
     throw error;
@@ -127,10 +146,11 @@ function chatGeneration(
     stopInReasoning: context.config.stopInReasoning,
     parsing,
   };
-  // The gateway itself ends an answer at a stop string or behind the one call that is wanted, if it sees the tokens as they come.
-  const endsHere = answer.choices === 1 && (stop.length > 0 || (parsing?.mayCall === true && parsing.single));
-  // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: only the
-  // engine can end one of them.
+  // The gateway itself ends an answer behind the one call that is wanted, if it sees the tokens as they come; one of several choices
+  // goes on in the engine until all are over, as no wire can cancel one alone.
+  const endsBehindCall = parsing?.mayCall === true && parsing.single;
+  // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: the engine ends
+  // each at its own.
   const engineStops = answer.choices > 1 ? sampling : { ...sampling, stop: [] };
   const dataParallelRank = body.data_parallel_rank ?? body.routed_dp_rank;
   return {
@@ -141,27 +161,22 @@ function chatGeneration(
       requestId: `${body.rid ?? body.request_id ?? scope.id}-${crypto.randomUUID()}`,
       tokenIds: prompt.tokenIds,
       sampling: engineStops,
-      stream: body.stream === true || endsHere,
+      stream: body.stream === true || endsBehindCall || (answer.choices === 1 && stop.length > 0),
       ...(dataParallelRank !== undefined && dataParallelRank !== null && { dataParallelRank }),
     },
   };
 }
 
-async function collected(generation: Generation, answer: ChatAnswer, scope: RequestScope): Promise<Response> {
+async function collected(run: Run, answer: ChatAnswer, scope: RequestScope): Promise<Response> {
   const collector = new ChatCollector(answer);
-  await runGeneration(generation, collector, scope.signal).done;
+  await run(collector).done;
   scope.finish();
   if (collector.error) throw collector.error;
   return Response.json(collector.object(), { headers: { "x-request-id": scope.id } });
 }
 
-async function streamed(
-  generation: Generation,
-  answer: ChatAnswer,
-  context: ServerContext,
-  scope: RequestScope,
-): Promise<Response> {
-  let running: ReturnType<typeof runGeneration> | undefined;
+async function streamed(run: Run, answer: ChatAnswer, context: ServerContext, scope: RequestScope): Promise<Response> {
+  let running: RunningGeneration | undefined;
   let first!: () => void;
   const begun = new Promise<void>((resolve) => {
     first = resolve;
@@ -181,7 +196,7 @@ async function streamed(
     },
   });
   const sink = new ChatStream(answer, out satisfies FrameWriter, first);
-  running = runGeneration(generation, sink, scope.signal);
+  running = run(sink);
   await begun;
   if (sink.error && !sink.started) {
     out.close();

@@ -1,5 +1,5 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
-import type { Conversation, ToolChoice, ToolDefinition } from "../../generation/conversation.ts";
+import type { Conversation, ToolChoice, ToolDefinition, ToolGrammar } from "../../generation/conversation.ts";
 import { rawMember } from "../../generation/raw-members.ts";
 import type { ChatRequest, ChatTool, ConversationRequest } from "./schema.ts";
 
@@ -72,17 +72,23 @@ function definition(tool: ChatTool, declaration: unknown, at: string): ToolDefin
   }
   const { custom } = tool;
   if (!custom) throw wrong(`${at}.custom`, `Missing required parameter: '${at}.custom'`);
-  const format = custom.format?.["type"];
-  if (format !== undefined && format !== "text") {
-    throw new UnsupportedError(
-      `${at}.custom.format: only tools that take any text are supported, no grammar can be enforced`,
-      {
-        param: `${at}.custom.format`,
-      },
-    );
-  }
-  const { name, description } = custom;
-  return { type: "custom", name, strict: false, ...(description && { description }) };
+  const { name, description, format } = custom;
+  const grammar = format ? grammarOf(format, `${at}.custom.format`) : undefined;
+  return { type: "custom", name, strict: false, ...(description && { description }), ...(grammar && { grammar }) };
+}
+
+/** In the nested form of Chat Completions, and in the flat one of Responses. Undefined: any text. */
+function grammarOf(format: Record<string, unknown>, at: string): ToolGrammar | undefined {
+  const { type, grammar } = format;
+  if (type === undefined || type === "text") return undefined;
+  if (type !== "grammar") throw wrong(`${at}.type`, `${at}.type must be text or grammar`);
+  const isNested = isObject(grammar);
+  const where = isNested ? `${at}.grammar` : at;
+  const { syntax, definition } = isNested ? grammar : format;
+  if (syntax !== "lark" && syntax !== "regex") throw wrong(`${where}.syntax`, `${where}.syntax must be lark or regex`);
+  if (typeof definition !== "string" || definition.trim() === "")
+    throw wrong(`${where}.definition`, `${where}.definition must be a non-empty string`);
+  return { syntax, definition };
 }
 
 function functionDefinition(given: NonNullable<ChatTool["function"]>, declaration: unknown): ToolDefinition {

@@ -17,7 +17,8 @@ export function argumentSchema({ type, parameters }: ToolDefinition): unknown {
 /** A tool as templates get it: in the form of Chat Completions. */
 export function toolDeclaration(tool: ToolDefinition): unknown {
   if (tool.declaration !== undefined) return tool.declaration;
-  const { name, description } = tool;
+  const { name } = tool;
+  const description = told(tool);
   const parameters = tool.type === "custom" ? CUSTOM_PARAMETERS : tool.parameters;
   return {
     type: "function",
@@ -27,6 +28,14 @@ export function toolDeclaration(tool: ToolDefinition): unknown {
       ...(parameters !== undefined && { parameters }),
     },
   };
+}
+
+/** A tool's description, with the grammar of its text: models see it nowhere else. */
+function told({ description, grammar }: ToolDefinition): string | undefined {
+  if (grammar === undefined) return description;
+  const kind = grammar.syntax === "lark" ? "follow this Lark grammar" : "match this regular expression in full";
+  const rule = `The input must ${kind}:\n${grammar.definition}`;
+  return description === undefined ? rule : `${description}\n\n${rule}`;
 }
 
 /** JSON text of the arguments that a custom tool's free text is told to models as. */

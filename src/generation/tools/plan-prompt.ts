@@ -30,8 +30,7 @@ export function planPrompt(
   const attempt = (wanted: Conversation): PlannedPrompt => {
     const text = renderPrompt(wanted, template, now === undefined ? {} : { now });
     const startsInReasoning = opensReasoning(text);
-    const isForced = wanted.toolChoice.mode === "required";
-    const callSample = isForced ? traitsFor(wanted, template).calls?.sample : undefined;
+    const callSample = traitsFor(wanted, template).calls?.sample;
     return { text, startsInReasoning, plan: planTools(wanted, { ...options, startsInReasoning, callSample }) };
   };
   try {

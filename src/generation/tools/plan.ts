@@ -1,21 +1,37 @@
 /** What a request's tools and their choice mean for the engine and for the reading of the answer. */
 import type { Constraint } from "../../engines/engine.ts";
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
-import { reasoningFamily, toolParserName, unifiedReasoning } from "../../parsers/names.ts";
+import { familiesOf, reasoningFamily, toolParserName, unifiedReasoning } from "../../parsers/names.ts";
 import { type Conversation, offeredTools, type ToolDefinition } from "../conversation.ts";
 import { listSchema, namedSchema } from "./forced-schema.ts";
-import { callFormat, HARMONY_THOUGHT, INKLING_THOUGHT, type Thought } from "./structural-tag.ts";
+import {
+  callFormat,
+  type Format,
+  HARMONY_THOUGHT,
+  INKLING_THOUGHT,
+  strictFormat,
+  type Thought,
+  textFormat,
+} from "./structural-tag.ts";
 
-export interface ToolPlan {
-  /** The answer is searched for calls. */
-  readonly parse: boolean;
-  /**
-   * How calls are written: in the model's own format; as a JSON list of `{name, parameters}`; as the bare arguments of one function.
-   * The last two are for `createForcedCallParser`.
-   */
-  readonly output: "native" | "json" | { readonly named: string };
+/**
+ * How calls are written that are not in the model's own format: as a JSON list of `{name, parameters}`; as the bare arguments of one
+ * function; as the bare text of one custom tool. For `createForcedCallParser`.
+ */
+export type ForcedOutput = "json" | { readonly named: string } | { readonly text: string };
+
+/** How calls are made, and how they are written then. */
+interface Way {
+  readonly output: "native" | ForcedOutput;
   /** What the engine must enforce. */
   readonly constraint: Constraint | undefined;
+}
+
+export interface ToolPlan extends Way {
+  /** The answer is searched for calls. */
+  readonly parse: boolean;
+  /** What to do instead where the engine refuses the constraint; undefined: there is nothing else. */
+  readonly otherwise?: Way;
   /** Only the first call counts. */
   readonly single: boolean;
   /** The tools that the answer may call. */
@@ -30,8 +46,8 @@ export interface PlanOptions {
   readonly startsInReasoning: boolean;
   /** What the engine can enforce. */
   readonly engineConstraints: ReadonlySet<Constraint["kind"]>;
-  /** The engine lets reasoning pass by itself before it applies a constraint. */
-  readonly engineWaitsForReasoning?: boolean;
+  /** Whether the engine lets reasoning pass by itself before it applies a constraint; undefined: it does not say. */
+  readonly engineWaitsForReasoning?: boolean | undefined;
   /** The request asks for a constraint of its own, e.g. a response format. */
   readonly isConstrained?: boolean;
   /** How the model's template writes a call: `CallTraits.sample`. */
@@ -63,32 +79,82 @@ export function planTools(
   const single = !conversation.parallelToolCalls;
   const native = { output: "native", constraint: undefined, single, tools } as const;
   if (tools.length === 0 || mode === "none") return { ...native, parse: false };
-  if (mode === "auto") return { ...native, parse: toolParserName(options.toolParser) !== undefined };
+  if (mode === "auto") {
+    const parse = toolParserName(options.toolParser) !== undefined;
+    const tag = parse ? strictTag(tools, single, options) : undefined;
+    if (tag === undefined) return { ...native, parse };
+    return { ...native, parse, constraint: tag, otherwise: { output: "native", constraint: undefined } };
+  }
   if (options.isConstrained === true) {
     throw new InvalidRequestError("A tool call that must be made and a format of the answer exclude each other", {
       param: "tool_choice",
     });
   }
   const callable = named === undefined ? tools : tools.filter(({ name }) => name === named);
-  const [only] = callable;
+  const [only, ...others] = callable;
   if (only === undefined)
     throw new InvalidRequestError("tool_choice names no tool of the request", { param: "tool_choice" });
   // the one function that is named is called once, as OpenAI does
   const forced = { tools, parse: true, single: single || named !== undefined };
+  const isWritten = only.grammar !== undefined && (named !== undefined || (others.length === 0 && single));
+  if (isWritten) return { ...forced, ...writtenText(only, options) };
   const tag = structuralTag(callable, forced.single, options);
-  if (tag !== undefined) return { ...forced, output: "native", constraint: { kind: "structural_tag", tag } };
-  if (!options.engineConstraints.has("json_schema")) {
-    throw new UnsupportedError(`tool_choice: the engine of this model cannot enforce a tool call`, {
-      param: "tool_choice",
-    });
-  }
-  if (options.startsInReasoning && options.engineWaitsForReasoning !== true) throw new ReasoningInTheWayError();
-  const schema = named === undefined ? listSchema(callable, forced.single) : namedSchema(only);
+  const byJson = () => jsonWay(callable, named, forced.single, options);
+  if (tag === undefined) return { ...forced, ...byJson() };
+  const otherwise = possible(byJson);
+  return { ...forced, output: "native", constraint: tag, ...(otherwise !== undefined && { otherwise }) };
+}
+
+const cannot = (what: string): UnsupportedError =>
+  new UnsupportedError(`tool_choice: the engine of this model cannot enforce ${what}`, { param: "tool_choice" });
+
+/** Where the prompt has opened reasoning, nothing but a tag can let it pass on an engine that does not do so by itself. */
+const isInTheWay = ({ startsInReasoning, engineWaitsForReasoning }: PlanOptions): boolean =>
+  startsInReasoning && engineWaitsForReasoning !== true;
+
+/** Calls as JSON. Throws UnsupportedErrors, and InvalidRequestError where the schemas can't be combined. */
+function jsonWay(
+  tools: readonly ToolDefinition[],
+  named: string | undefined,
+  single: boolean,
+  options: PlanOptions,
+): Way {
+  if (!options.engineConstraints.has("json_schema")) throw cannot("a tool call");
+  if (isInTheWay(options)) throw new ReasoningInTheWayError();
+  const schema = named === undefined ? listSchema(tools, single) : namedSchema(tools[0]!);
   return {
-    ...forced,
     output: named === undefined ? "json" : { named },
     constraint: { kind: "json_schema", schema: JSON.stringify(schema) },
   };
+}
+
+function possible(way: () => Way): Way | undefined {
+  try {
+    return way();
+  } catch (error) {
+    if (error instanceof InvalidRequestError) return undefined;
+    throw error;
+  }
+}
+
+/** The text of a custom tool, under its own grammar: the whole answer, as in the JSON of a call the text would be another. */
+function writtenText({ name, grammar }: ToolDefinition, options: PlanOptions): Way {
+  const { syntax, definition } = grammar!;
+  const output = { text: name };
+  const { unified } = familiesOf(options.reasoningParser, options.toolParser);
+  // in a format of channels a bare text belongs to none of them
+  if (unified !== undefined) throw cannot(`the grammar of '${name}'`);
+  if (syntax === "lark") {
+    if (!options.engineConstraints.has("grammar")) throw cannot(`the grammar of '${name}'`);
+    if (isInTheWay(options)) throw new ReasoningInTheWayError();
+    return { output, constraint: { kind: "grammar", grammar: definition } };
+  }
+  const thought = thoughtOf(options.toolParser, options);
+  if (thought !== undefined && options.engineConstraints.has("structural_tag"))
+    return { output, constraint: structural(textFormat(definition, thought)) };
+  if (!options.engineConstraints.has("regex")) throw cannot(`the grammar of '${name}'`);
+  if (isInTheWay(options)) throw new ReasoningInTheWayError();
+  return { output, constraint: { kind: "regex", pattern: definition } };
 }
 
 /** Of tools of one name the first. */
@@ -97,22 +163,44 @@ function distinct(tools: readonly ToolDefinition[]): ToolDefinition[] {
   return tools.filter(({ name }) => !names.has(name) && names.add(name));
 }
 
-/** Text of the tag; undefined where the family has none or the engine takes none. */
-function structuralTag(tools: readonly ToolDefinition[], single: boolean, options: PlanOptions): string | undefined {
+const structural = (format: Format): Constraint => ({
+  kind: "structural_tag",
+  tag: JSON.stringify({ type: "structural_tag", format }),
+});
+
+/** Undefined where the family has no tag or the engine takes none. */
+function structuralTag(
+  tools: readonly ToolDefinition[],
+  single: boolean,
+  options: PlanOptions,
+): Constraint | undefined {
   const parser = toolParserName(options.toolParser);
   if (parser === undefined || !options.engineConstraints.has("structural_tag")) return undefined;
-  const thought = options.engineWaitsForReasoning === true ? undefined : thoughtOf(parser, options);
+  const thought = thoughtOf(parser, options);
   // reasoning is open, and nothing tells how it ends
-  if (options.startsInReasoning && options.engineWaitsForReasoning !== true && thought === undefined) return undefined;
+  if (isInTheWay(options) && thought === undefined) return undefined;
   const format = callFormat(parser, tools, { single, thought, sample: options.callSample ?? "" });
-  return format === undefined ? undefined : JSON.stringify({ type: "structural_tag", format });
+  return format && structural(format);
 }
 
-function thoughtOf(toolParser: string, { reasoningParser, startsInReasoning }: PlanOptions): Thought | undefined {
-  const isOpen = startsInReasoning;
-  if (toolParser === "harmony") return { ...HARMONY_THOUGHT, isOpen };
-  if (toolParser === "inkling") return { ...INKLING_THOUGHT, isOpen };
+/** Holds the calls of strict tools to their schemas, if the model makes any. Undefined where nothing asks for that, or nothing can. */
+function strictTag(tools: readonly ToolDefinition[], single: boolean, options: PlanOptions): Constraint | undefined {
+  const parser = toolParserName(options.toolParser);
+  const isWanted = options.isConstrained !== true && tools.some(({ strict }) => strict);
+  if (parser === undefined || !isWanted || !options.engineConstraints.has("structural_tag")) return undefined;
+  const thought = thoughtOf(parser, options);
+  const format = strictFormat(parser, tools, { single, thought, sample: options.callSample ?? "" });
+  return format && structural(format);
+}
+
+/** The reasoning that a constraint has to let pass; undefined: none, or it is not known how it ends. */
+function thoughtOf(toolParser: string | undefined, options: PlanOptions): Thought | undefined {
+  const { reasoningParser, startsInReasoning: isOpen, engineWaitsForReasoning: waits } = options;
+  if (waits === true) return undefined;
+  const state = { isOpen, isSure: waits === false };
+  if (toolParser === "harmony") return { ...HARMONY_THOUGHT, ...state };
+  if (toolParser === "inkling") return { ...INKLING_THOUGHT, ...state };
   if (reasoningParser === undefined || unifiedReasoning(reasoningParser) !== undefined) return undefined;
   const [open, close] = [reasoningFamily(reasoningParser)?.open[0], reasoningFamily(reasoningParser)?.close[0]];
-  return open === undefined || close === undefined ? undefined : { open, close, isOpen };
+  return open === undefined || close === undefined ? undefined : { open, close, ...state };
 }

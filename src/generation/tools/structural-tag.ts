@@ -1,7 +1,7 @@
 /**
  * Calls in a family's own format as structural tags of xgrammar (`{"type": "structural_tag", "format": …}`, xgrammar 0.2.9: formats
- * `tag`, `sequence`, `optional`, `tags_with_separator`, `json_schema`, `const_string`, `regex`, `any_text`). What the tags let through,
- * the family's parser reads.
+ * `tag`, `sequence`, `optional`, `tags_with_separator`, `triggered_tags`, `json_schema`, `const_string`, `regex`, `any_text`). What the
+ * tags let through, the family's parser reads.
  */
 import type { ToolDefinition } from "../conversation.ts";
 import { argumentSchema } from "./declaration.ts";
@@ -15,8 +15,12 @@ interface CallFormat {
   readonly open: string;
   readonly close: string;
   readonly separator: string;
-  /** One call. */
-  readonly call: (tool: ToolDefinition) => Format;
+  /** One call; `parameters`: the schema of its arguments. */
+  readonly call: (tool: ToolDefinition, parameters: unknown) => Format;
+  /** What nothing but a call begins with; absent: the first marker. */
+  readonly trigger?: string;
+  /** No marker begins a call. */
+  readonly isBare?: boolean;
   /** The format has place for one call only. */
   readonly isSingle?: boolean;
 }
@@ -36,35 +40,36 @@ const NUMBER = pattern("\\d{1,4}");
 /** Notations of arguments that xgrammar knows beside JSON. */
 type Style = "qwen_xml" | "minimax_xml" | "deepseek_xml" | "glm_xml" | "kimi_k3_xml";
 
-const schema = (tool: ToolDefinition, style?: Style): Format => ({
+const schema = (parameters: unknown, style?: Style): Format => ({
   type: "json_schema",
-  json_schema: argumentSchema(tool),
+  json_schema: parameters,
   ...(style !== undefined && { style }),
 });
 
 const quoted = (name: string): string => JSON.stringify(name);
 /** A call as an object of JSON: `{"name": "N", "KEY": …}`. */
-const object = (tool: ToolDefinition, key: string): Format =>
-  tag(`{"name": ${quoted(tool.name)}, "${key}": `, schema(tool), "}");
+const object = (tool: ToolDefinition, parameters: unknown, key: string): Format =>
+  tag(`{"name": ${quoted(tool.name)}, "${key}": `, schema(parameters), "}");
 
 /** Objects between two markers, e.g. a list in brackets. */
 const objects = (open: string, close: string, separator = ", ", key = "arguments"): CallFormat => ({
   open,
   close,
   separator,
-  call: (tool) => object(tool, key),
+  call: (tool, parameters) => object(tool, parameters, key),
 });
 /** Calls one after the other, each between markers of its own. */
 const each = (separator: string, call: CallFormat["call"]): CallFormat => ({ open: "", close: "", separator, call });
 
 const glm = (separator: string): CallFormat =>
-  each(separator, (tool) => tag(`<tool_call>${tool.name}`, schema(tool, "glm_xml"), "</tool_call>"));
+  each(separator, (tool, parameters) => tag(`<tool_call>${tool.name}`, schema(parameters, "glm_xml"), "</tool_call>"));
 
 const dsml = (block: string): CallFormat => ({
   open: `\n\n<｜DSML｜${block}>\n`,
   close: `</｜DSML｜${block}>`,
   separator: "",
-  call: (tool) => tag(`<｜DSML｜invoke name="${tool.name}">\n`, schema(tool, "deepseek_xml"), "</｜DSML｜invoke>\n"),
+  call: (tool, parameters) =>
+    tag(`<｜DSML｜invoke name="${tool.name}">\n`, schema(parameters, "deepseek_xml"), "</｜DSML｜invoke>\n"),
 });
 
 /** By the name of the tool parser. Those that are missing have no form that a tag can express, or none of their own. */
@@ -72,25 +77,25 @@ const FORMATS: Readonly<Record<string, (sample: string) => CallFormat>> = {
   // newer templates write a call without JSON around it
   mistral: (sample) =>
     sample.includes("[ARGS]")
-      ? each("", (tool) => tag(`[TOOL_CALLS]${tool.name}[ARGS]`, schema(tool), ""))
+      ? each("", (tool, parameters) => tag(`[TOOL_CALLS]${tool.name}[ARGS]`, schema(parameters), ""))
       : objects("[TOOL_CALLS] [", "]"),
   qwen: () =>
-    each("\n", (tool) =>
-      tag(`<tool_call>\n{"name": ${quoted(tool.name)}, "arguments": `, schema(tool), "}\n</tool_call>"),
+    each("\n", (tool, parameters) =>
+      tag(`<tool_call>\n{"name": ${quoted(tool.name)}, "arguments": `, schema(parameters), "}\n</tool_call>"),
     ),
   qwen_xml: () =>
-    each("\n", (tool) =>
-      tag(`<tool_call>\n<function=${tool.name}>\n`, schema(tool, "qwen_xml"), "\n</function>\n</tool_call>"),
+    each("\n", (tool, parameters) =>
+      tag(`<tool_call>\n<function=${tool.name}>\n`, schema(parameters, "qwen_xml"), "\n</function>\n</tool_call>"),
     ),
-  llama: () => objects("", "", "; ", "parameters"),
+  llama: () => ({ ...objects("", "", "; ", "parameters"), isBare: true }),
   deepseek: () => ({
     open: "<｜tool▁calls▁begin｜>",
     close: "<｜tool▁calls▁end｜>",
     separator: "\n",
-    call: (tool) =>
+    call: (tool, parameters) =>
       tag(
         `<｜tool▁call▁begin｜>function<｜tool▁sep｜>${tool.name}\n\`\`\`json\n`,
-        schema(tool),
+        schema(parameters),
         "\n```<｜tool▁call▁end｜>",
       ),
   }),
@@ -98,7 +103,8 @@ const FORMATS: Readonly<Record<string, (sample: string) => CallFormat>> = {
     open: "<｜tool▁calls▁begin｜>",
     close: "<｜tool▁calls▁end｜>",
     separator: "",
-    call: (tool) => tag(`<｜tool▁call▁begin｜>${tool.name}<｜tool▁sep｜>`, schema(tool), "<｜tool▁call▁end｜>"),
+    call: (tool, parameters) =>
+      tag(`<｜tool▁call▁begin｜>${tool.name}<｜tool▁sep｜>`, schema(parameters), "<｜tool▁call▁end｜>"),
   }),
   deepseek32: () => dsml("function_calls"),
   deepseek_v4: () => dsml("tool_calls"),
@@ -108,20 +114,24 @@ const FORMATS: Readonly<Record<string, (sample: string) => CallFormat>> = {
     open: "<minimax:tool_call>\n",
     close: "</minimax:tool_call>",
     separator: "",
-    call: (tool) => tag(`<invoke name="${tool.name}">\n`, schema(tool, "minimax_xml"), "</invoke>\n"),
+    call: (tool, parameters) => tag(`<invoke name="${tool.name}">\n`, schema(parameters, "minimax_xml"), "</invoke>\n"),
   }),
   seed_oss: () =>
-    each("\n", (tool) =>
-      tag(`<seed:tool_call>\n<function=${tool.name}>\n`, schema(tool, "qwen_xml"), "\n</function>\n</seed:tool_call>"),
+    each("\n", (tool, parameters) =>
+      tag(
+        `<seed:tool_call>\n<function=${tool.name}>\n`,
+        schema(parameters, "qwen_xml"),
+        "\n</function>\n</seed:tool_call>",
+      ),
     ),
   kimik2: () => ({
     open: "<|tool_calls_section_begin|>",
     close: "<|tool_calls_section_end|>",
     separator: "",
-    call: (tool) =>
+    call: (tool, parameters) =>
       tag(
         `<|tool_call_begin|>functions.${tool.name}:`,
-        sequence(NUMBER, constant("<|tool_call_argument_begin|>"), schema(tool)),
+        sequence(NUMBER, constant("<|tool_call_argument_begin|>"), schema(parameters)),
         "<|tool_call_end|>",
       ),
   }),
@@ -129,32 +139,37 @@ const FORMATS: Readonly<Record<string, (sample: string) => CallFormat>> = {
     open: "<|open|>tools<|sep|>",
     close: "<|close|>tools<|sep|>",
     separator: "",
-    call: (tool) =>
+    call: (tool, parameters) =>
       tag(
         `<|open|>call tool="${tool.name}" index="`,
-        sequence(NUMBER, constant('"<|sep|>'), schema(tool, "kimi_k3_xml")),
+        sequence(NUMBER, constant('"<|sep|>'), schema(parameters, "kimi_k3_xml")),
         "<|close|>call<|sep|>",
       ),
   }),
   inkling: () =>
-    each("<|message_model|>", (tool) =>
-      tag(`<|content_invoke_tool_json|>{"name": ${quoted(tool.name)}, "args": `, schema(tool), "}<|end_message|>"),
+    each("<|message_model|>", (tool, parameters) =>
+      tag(
+        `<|content_invoke_tool_json|>{"name": ${quoted(tool.name)}, "args": `,
+        schema(parameters),
+        "}<|end_message|>",
+      ),
     ),
   // a call ends the answer: its marker is an end token of the model, which may come once the grammar is satisfied
   harmony: () => ({
-    ...each("", (tool) =>
-      tag(`<|channel|>commentary to=functions.${tool.name} <|constrain|>json<|message|>`, schema(tool), ""),
+    ...each("", (tool, parameters) =>
+      tag(`<|channel|>commentary to=functions.${tool.name} <|constrain|>json<|message|>`, schema(parameters), ""),
     ),
     isSingle: true,
+    trigger: "<|channel|>commentary to=functions.",
   }),
   cohere: () => ({
     open: "<|START_ACTION|>[\n",
     close: "\n]<|END_ACTION|>",
     separator: ",\n",
-    call: (tool) =>
+    call: (tool, parameters) =>
       tag(
         '{"tool_call_id": "',
-        sequence(NUMBER, constant(`", "tool_name": ${quoted(tool.name)}, "parameters": `), schema(tool)),
+        sequence(NUMBER, constant(`", "tool_name": ${quoted(tool.name)}, "parameters": `), schema(parameters)),
         "}",
       ),
   }),
@@ -163,6 +178,7 @@ const FORMATS: Readonly<Record<string, (sample: string) => CallFormat>> = {
   internlm: () => ({
     ...objects("<|action_start|><|plugin|>\n", "<|action_end|>", "", "parameters"),
     isSingle: true,
+    trigger: "<|action_start|><|plugin|>",
   }),
   jamba: () => objects("<tool_calls>[", "]</tool_calls>"),
   hunyuan: () => objects("<tool_calls>[", "]</tool_calls>"),
@@ -178,6 +194,8 @@ export interface Thought {
   readonly close: string;
   /** The prompt has opened it. */
   readonly isOpen: boolean;
+  /** False: though open it may be over already, or never end. */
+  readonly isSure?: boolean;
 }
 
 export interface TagOptions {
@@ -195,27 +213,70 @@ export const INKLING_THOUGHT = { open: "<|content_thinking|>", close: "<|end_mes
 
 /** The format that makes a model of this family call one or more of these tools; undefined where the family has none. */
 export function callFormat(parser: string, tools: readonly ToolDefinition[], options: TagOptions): Format | undefined {
-  const make = Object.hasOwn(FORMATS, parser) ? FORMATS[parser] : undefined;
-  if (make === undefined) return undefined;
-  const format = make(options.sample);
-  const tags: Format = {
-    type: "tags_with_separator",
-    tags: tools.map(format.call),
-    separator: format.separator,
-    at_least_one: true,
-    stop_after_first: options.single || format.isSingle === true,
-  };
-  const { open, close } = format;
-  const parts = [...(open === "" ? [] : [constant(open)]), tags, ...(close === "" ? [] : [constant(close)])];
-  return sequence(...thoughtFormats(options.thought), ...parts);
+  const format = familyFormat(parser, options);
+  if (format === undefined) return undefined;
+  const { open, close, call } = format;
+  const calls = tools.map((tool) => call(tool, argumentSchema(tool)));
+  const parts = [constant(open), separated(format, calls, options), constant(close)];
+  return sequence(...thoughtFormats(options.thought), ...parts.filter(({ value }) => value !== ""));
 }
+
+/**
+ * The format that lets a model of this family write whatever it likes, but its calls of `strict` tools with arguments that satisfy
+ * their schemas; of the others with any. Undefined where the family has none.
+ */
+export function strictFormat(
+  parser: string,
+  tools: readonly ToolDefinition[],
+  options: TagOptions,
+): Format | undefined {
+  const format = familyFormat(parser, options);
+  if (format === undefined) return undefined;
+  // without a marker an answer in JSON must stay free: a call counts from the name of a strict tool on
+  const bound = format.isBare === true ? tools.filter(({ strict }) => strict) : tools;
+  const calls = bound.map((tool) => format.call(tool, tool.strict ? argumentSchema(tool) : ANY_OBJECT));
+  const open = format.open.trimStart();
+  const begins = open === "" ? calls.map((call) => String(call["begin"])) : [open];
+  const triggers = begins.map((begin) => (format.isBare === true ? begin : (format.trigger ?? firstMarker(begin))));
+  const tags: Format = {
+    type: "triggered_tags",
+    triggers: [...new Set(triggers)],
+    tags: open === "" ? calls : [tag(open, separated(format, calls, options), format.close)],
+    at_least_one: false,
+    stop_after_first: isSingle(format, options),
+  };
+  const thought = thoughtFormats(options.thought && { ...options.thought, isSure: false });
+  return thought.length === 0 ? tags : sequence(...thought, tags);
+}
+
+/** Text that matches a regular expression, and nothing else but the reasoning before it. */
+export const textFormat = (regex: string, thought: Thought | undefined): Format =>
+  sequence(...thoughtFormats(thought), pattern(regex));
+
+const ANY_OBJECT = { type: "object" } as const;
+
+const familyFormat = (parser: string, { sample }: TagOptions): CallFormat | undefined =>
+  Object.hasOwn(FORMATS, parser) ? FORMATS[parser]!(sample) : undefined;
+
+const isSingle = (format: CallFormat, { single }: TagOptions): boolean => single || format.isSingle === true;
+
+const separated = (format: CallFormat, calls: readonly Format[], options: TagOptions): Format => ({
+  type: "tags_with_separator",
+  tags: calls,
+  separator: format.separator,
+  at_least_one: true,
+  stop_after_first: isSingle(format, options),
+});
+
+/** `<marker>`, `[MARKER]`, `functools[`. */
+const firstMarker = (begin: string): string => /^(?:<[^>]*>|\[[A-Z_]+\]|\w+\[)/.exec(begin)?.[0] ?? begin;
 
 /** Between a thought and what follows, templates and models differ in their white space. */
 const SPACE = pattern("[ \\n]{0,4}");
 
 function thoughtFormats(thought: Thought | undefined): Format[] {
   if (thought === undefined) return [];
-  const { open, close, isOpen } = thought;
-  if (isOpen) return [tag("", ANY_TEXT, close), SPACE];
-  return [{ type: "optional", content: sequence(tag(open, ANY_TEXT, close), SPACE) }];
+  const { open, close, isOpen, isSure = true } = thought;
+  const whole = [tag(isOpen ? "" : open, ANY_TEXT, close), SPACE];
+  return isOpen && isSure ? whole : [{ type: "optional", content: sequence(...whole) }];
 }
