@@ -33,21 +33,24 @@ export function createApp(context: ServerContext) {
     return scope;
   }
 
+  /** Destructured, since Elysia reads the source of its hooks: one that hands the whole event on has each request's cookies, headers and query parsed. */
+  function onRequest({ request, set, path }: RequestEvent): Response | undefined {
+    if (request.method !== "POST") set.headers["x-request-id"] = requestId(request, config); // POST handlers say theirs
+    const origin = request.headers.get("origin");
+    if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
+    if (request.method === "OPTIONS") return preflight(request, config.corsAllowedOrigins);
+    // Without a usable Host the URL is the bare path, and the router would look for a longer one.
+    if (request.url.startsWith("/") && request.method === "POST")
+      throw new InvalidRequestError("The request needs a Host header with the name of this server");
+    if (!needsKey(path)) return undefined;
+    checkKey(request.headers);
+    if (context.draining()) throw new ShuttingDownError();
+    return undefined;
+  }
+
   // Without `standardHostname: false` Elysia looks for the path behind a host name of four letters or more.
   const app = new Elysia({ name: "collie", normalize: false, handler: { standardHostname: false } })
-    .onRequest((event) => {
-      const { request, set } = event;
-      if (request.method !== "POST") set.headers["x-request-id"] = requestId(request, config); // POST handlers say theirs
-      const origin = request.headers.get("origin");
-      if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
-      if (request.method === "OPTIONS") return preflight(request, config.corsAllowedOrigins);
-      // Without a usable Host the URL is the bare path, and the router would look for a longer one.
-      if (request.url.startsWith("/") && request.method === "POST")
-        throw new InvalidRequestError("The request needs a Host header with the name of this server");
-      if (!needsKey(event)) return;
-      checkKey(request.headers);
-      if (context.draining()) throw new ShuttingDownError();
-    })
+    .onRequest(onRequest)
     .onError(({ error, code, request, set }) => {
       begun.get(request)?.finish();
       return failureResponse(error, String(code), request, set.headers, context, methods);
@@ -112,13 +115,18 @@ export function createApp(context: ServerContext) {
 /** How the paths begin that need a key. */
 const LOCKED = /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning)/;
 
-/**
- * Whether a request asks for more than probes and pages. Judged by the path that the router goes by, which Elysia's types hide:
- * any other reading of the URL could let a request past the check of its key.
- */
-function needsKey(event: object): boolean {
-  return !("path" in event && typeof event.path === "string" && !LOCKED.test(event.path));
+/** What of a request's event is read before it is routed. Elysia's types hide the path that its router goes by. */
+interface RequestEvent {
+  readonly request: Request;
+  readonly set: { readonly headers: Record<string, string | number> };
+  readonly path?: string;
 }
+
+/**
+ * Whether a request asks for more than probes and pages. Judged by the path that the router goes by: any other reading of the URL could
+ * let a request past the check of its key.
+ */
+const needsKey = (path: string | undefined): boolean => path === undefined || LOCKED.test(path);
 
 function decode(text: string): string {
   try {
