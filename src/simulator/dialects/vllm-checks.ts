@@ -1,4 +1,5 @@
 import type { SimulatedModel } from "../model/simulated-model.ts";
+import { StructuralTagError, tagText } from "../output/structural-tag.ts";
 import type { Sampling } from "../sampling.ts";
 import type { VllmGenerateRequest } from "./vllm-request.ts";
 
@@ -129,9 +130,12 @@ function constraintProblem(s: Sampling): string | undefined {
   if (kind === "grammar" && /::=\s*\[\s*$/.test(value))
     return "Invalid grammar specification: Failed to convert the grammar from GBNF to Lark: Unexpected end of input";
   if (kind === "structural_tag") {
-    const tag = json(value);
-    if (typeof tag !== "object" || tag === null || !("format" in tag || "triggers" in tag))
-      return "Invalid grammar specification: 'triggers'";
+    try {
+      tagText(json(value));
+    } catch (error) {
+      if (!(error instanceof StructuralTagError)) throw error;
+      return `Invalid grammar specification: ${error.message}`;
+    }
   }
   return undefined;
 }

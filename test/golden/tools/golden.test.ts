@@ -11,7 +11,7 @@ const golden = JSON.parse(readFileSync(join(import.meta.dir, "structural-tags.js
 const made = tagCases();
 
 test("every family that has a tag is among them", () => {
-  expect(golden.cases.length).toBe(91);
+  expect(golden.cases.length).toBe(173);
   const checked = new Set(golden.cases.map(({ parser }) => parser));
   expect(structuralTagParsers().filter((parser) => !checked.has(parser))).toEqual([]);
 });
@@ -21,6 +21,7 @@ describe("structural tags", () => {
     const found = made.find((each) => each.name === name)!;
     expect(JSON.parse(found.tag)).toEqual(JSON.parse(tag));
     expect(found.accepts).toEqual([...accepts]);
+    expect(found.simulated).toBe(more.simulated);
     for (const text of accepts) {
       const { sink, answer } = foldEvents();
       const parser = createOutputParser(more.reasoning, more.parser, {

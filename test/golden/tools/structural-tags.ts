@@ -5,6 +5,7 @@
  */
 import type { Conversation, ToolDefinition } from "../../../src/generation/conversation.ts";
 import { planTools } from "../../../src/generation/tools/plan.ts";
+import { tagText } from "../../../src/simulator/output/structural-tag.ts";
 
 const f: ToolDefinition = {
   type: "function",
@@ -80,7 +81,11 @@ export interface TagCase {
   readonly isOpen: boolean;
   readonly tag: string;
   readonly accepts: readonly string[];
+  /** Further texts that it takes, with more in them than calls. */
+  readonly takesToo?: readonly string[];
   readonly rejects: readonly string[];
+  /** What the simulated engine answers under the tag; null: anything will do. */
+  readonly simulated: string | null;
 }
 
 const ALL = new Set(["structural_tag", "json_schema"] as const);
@@ -93,25 +98,33 @@ function cases(family: Family): TagCase[] {
   const [thinks, ends] = family.thought ?? ["", ""];
   const thought = family.thought === undefined ? [] : [`${thinks}Hm, "they" {want} it.\n${ends}`];
   const unfinished = [open + weather.slice(0, -1), "", "Sunny."];
-  const make = (kind: string, more: Partial<Conversation>, startsInReasoning: boolean, accepts: string[], rejects: string[]): TagCase => {
+  const make = (kind: string, more: Partial<Conversation>, startsInReasoning: boolean, accepts: string[], rejects: string[], given: { waits?: boolean | undefined; takesToo?: string[] } = {}): TagCase => {
     const plan = planTools(conversation(more), {
       toolParser: family.parser,
       reasoningParser: family.reasoning,
       startsInReasoning,
+      engineWaitsForReasoning: "waits" in given ? given.waits : false,
       engineConstraints: ALL,
       callSample: family.sample,
     });
     if (plan.constraint?.kind !== "structural_tag") throw new Error(`${family.parser} has no tag`);
     const { parser, reasoning } = family;
     const name = `${parser}${family.sample === undefined ? "" : ` ${family.sample}`}, ${kind}`;
-    return { name, parser, reasoning, isOpen: startsInReasoning, tag: plan.constraint.tag, accepts, rejects };
+    const { takesToo } = given;
+    return { name, parser, reasoning, isOpen: startsInReasoning, tag: plan.constraint.tag, accepts, ...(takesToo && { takesToo }), rejects, simulated: tagText(JSON.parse(plan.constraint.tag)) ?? null };
   };
+  const wrong = one.replace(/(?<=\W)2(?=\W)/, "[2]");
+  const strict: Partial<Conversation> = { tools: [{ ...f, strict: true }, g], toolChoice: { mode: "auto" } };
   const parallel = family.isSingle === true ? [] : [two];
   return [
     make("required", {}, false, [one, other, ...parallel, ...thought.map((text) => text + one)], [...unfinished, ...thought, one.replace("get_weather", "nope")]),
     make("one call", { parallelToolCalls: false }, false, [one, other], [two, ...unfinished]),
     make("named", { toolChoice: { mode: "required", named: "get_time" } }, false, [other], [one, two, open + time + separator + time + close, ...unfinished]),
     ...(thought.length === 0 ? [] : [make("thinking", {}, true, [`Hm, "they" {want} it.\n${ends}${one}`], [one, "Hm", `Hm${ends}`, `Hm${ends}Sunny.`])]),
+    ...(thought.length === 0 ? [] : [make("thinking perhaps", {}, true, [`Hm, "they" {want} it.\n${ends}${one}`, one], ["Hm", `Hm${ends}`, `Hm${ends}Sunny.`], { waits: undefined })]),
+    make("strict", strict, false, [one, other, ...parallel, ...thought.map((text) => text + one)], [wrong, `Sunny. ${wrong}`, ...thought.map((text) => text + wrong)], { takesToo: ["", "Sunny.", "[1, {}] < b", `Look: ${one}`, ...thought, ...thought.map((text) => `${text}Sunny.`)] }),
+    make("strict, one call", { ...strict, parallelToolCalls: false }, false, [one, other], [wrong, two, `${one}Sunny.`], { takesToo: ["Sunny."] }),
+    ...(thought.length === 0 ? [] : [make("strict, thinking", strict, true, [`Hm, "they" {want} it.\n${ends}${one}`], [`Hm${ends}${wrong}`], { takesToo: ["Hm", `Hm${ends}Sunny.`] })]),
   ];
 }
 
