@@ -21,7 +21,7 @@ describe("the text satisfies", () => {
       "<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b</arg_key><arg_value>simulated</arg_value>",
     ],
     [tag("[", { type: "any_text" }, ["]", ")"]), "[I am simulated.]"],
-    [{ type: "regex", pattern: "[ab]{2}c?" }, "aa"],
+    [{ type: "regex", pattern: "[ab]{2}c+" }, "aac"],
     [
       { type: "sequence", elements: [constant("a"), { type: "optional", content: constant("b") }, constant("c")] },
       "ac",
