@@ -16,9 +16,28 @@ export class Input {
   plain: (text: string) => string = (text) => text;
   private kept: string | undefined;
   private keptFrom = 0;
+  /** While the program waits inside plain text: where that goes, and what ends it (undefined: what ends a JSON string). */
+  private idle: ((text: string) => void) | undefined;
+  private idleUntil: MarkerSet | undefined;
+
+  /** The program is about to wait, all text being read: plain text that comes next may go to `emit` without it. */
+  waitIn(emit: (text: string) => void, ends: MarkerSet | undefined): void {
+    this.idle = emit;
+    this.idleUntil = ends;
+  }
+
+  /** Gives a piece of plain text where it goes, if the program would do no more; else it must be fed. */
+  passOn(piece: string): boolean {
+    const { idle } = this;
+    if (idle === undefined || this.kept !== undefined || this.at !== this.text.length) return false;
+    if (this.idleUntil === undefined ? !isPlainInString(piece) : !this.idleUntil.isFree(piece)) return false;
+    idle(piece);
+    return true;
+  }
 
   /** Takes the next text of the model. */
   feed(piece: string): void {
+    this.idle = undefined;
     if (this.kept !== undefined) {
       this.kept += this.text.slice(this.keptFrom, this.at);
       this.keptFrom = 0;
@@ -64,6 +83,18 @@ export class Input {
   }
 }
 
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+/** Whether all of a text can stand in a JSON string as it is. */
+function isPlainInString(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c === QUOTE || c === BACKSLASH || c < 32) return false;
+  }
+  return true;
+}
+
 export const isSpace = (c: number): boolean => c === 32 || c === 10 || c === 13 || c === 9;
 
 /** Gives out text up to the first marker of the set and reads the marker: its number, or -1 at the end of everything. */
@@ -75,6 +106,7 @@ export function* until(input: Input, set: MarkerSet, emit: (text: string) => voi
     input.at = hit >= 0 ? set.end : start;
     if (start > at) emit(input.text.slice(at, start));
     if (hit >= 0 || input.ended) return hit;
+    input.waitIn(emit, set);
     yield;
   }
 }
@@ -90,6 +122,7 @@ export function* untilCloser(input: Input, set: MarkerSet, emit: (text: string) 
     input.at = hit >= 0 ? set.end : isCut ? text.length : start;
     if (start > at) emit(text.slice(at, start));
     if (hit >= 0 || input.ended) return hit;
+    input.waitIn(emit, set);
     yield;
   }
 }

@@ -17,6 +17,8 @@ const BACKSLASH = 92;
 /** Longer numbers are none. */
 const MAX_WORD = 4096;
 
+type Emit = (raw: string) => void;
+
 /** What may come next in a value. */
 type Expected = "value" | "value or end" | "key or end" | "key" | "colon" | "comma or end";
 
@@ -32,9 +34,13 @@ const ESCAPE_LETTERS = '"\\/bfnrtu';
 export function* jsonValue(input: Input, emit: (raw: string) => void): Step<Outcome> {
   // What one piece of text gives goes out in one piece.
   let raw = "";
-  const running = strictValue(input, (piece) => {
-    raw += piece;
-  });
+  const running = strictValue(
+    input,
+    (piece) => {
+      raw += piece;
+    },
+    emit,
+  );
   for (;;) {
     const step = running.next();
     if (raw !== "") {
@@ -47,7 +53,8 @@ export function* jsonValue(input: Input, emit: (raw: string) => void): Step<Outc
   }
 }
 
-function* strictValue(input: Input, emit: (raw: string) => void): Step<Outcome> {
+/** @param direct takes what comes while the value waits inside a string, past `emit` */
+function* strictValue(input: Input, emit: Emit, direct: Emit): Step<Outcome> {
   const stack: number[] = [];
   let expected: Expected = "value";
   for (;;) {
@@ -59,7 +66,7 @@ function* strictValue(input: Input, emit: (raw: string) => void): Step<Outcome> 
       continue;
     }
     if (c === QUOTE && (expected === "key" || expected === "key or end" || expectsValue(expected))) {
-      if ((yield* stringBody(input, emit)) === "cut") return "cut";
+      if ((yield* stringBody(input, emit, direct)) === "cut") return "cut";
       expected = expectsValue(expected) ? "comma or end" : "colon";
     } else if ((c === OPEN_OBJECT || c === OPEN_LIST) && expectsValue(expected)) {
       stack.push(c + 2);
@@ -95,7 +102,7 @@ function emitSpace(input: Input, emit: (raw: string) => void): void {
 }
 
 /** Reads a string from its quote on. */
-function* stringBody(input: Input, emit: (raw: string) => void): Step<"done" | "cut"> {
+function* stringBody(input: Input, emit: Emit, direct: Emit): Step<"done" | "cut"> {
   let from = input.at;
   let i = from + 1;
   for (;;) {
@@ -116,6 +123,7 @@ function* stringBody(input: Input, emit: (raw: string) => void): Step<"done" | "
       }
     } else {
       if (input.ended) return "cut";
+      input.waitIn(direct, undefined);
       yield;
     }
     from = input.at;

@@ -94,6 +94,16 @@ export class MarkerSet {
     return NO_MARKER;
   }
 
+  /** Whether no marker begins anywhere in a text. True may be missed, false never. */
+  isFree(text: string): boolean {
+    const { low, high } = this;
+    for (let i = 0; i < text.length; i++) {
+      const c = text.charCodeAt(i);
+      if (c < 128 ? low[c] !== 0 : high.length > 0 && high.includes(c)) return false;
+    }
+    return true;
+  }
+
   /** Number of the marker that stands exactly at `at`; NO_MARKER, or OPEN_MARKER while more text could make (a longer) one. */
   match(text: string, at: number, last: boolean): number {
     const { markers } = this;

@@ -101,8 +101,10 @@ export function runMachine(parsing: Parsing, program: (parsing: Parsing) => Step
   return {
     push(text, sink) {
       out.sink = sink;
-      input.feed(text);
-      running.next();
+      if (!input.passOn(text)) {
+        input.feed(text);
+        running.next();
+      }
       out.flush();
     },
     finish(sink) {
