@@ -26,6 +26,8 @@ export interface AnswerShape {
   /** Reasoning is told as text, with its markers where they stand around it; in formats of channels without them. */
   readonly mergesReasoning?: boolean;
   readonly isForced: boolean;
+  /** A grammar that the engine was told has the markers: they may come as tokens of their own, or spelled out in others. */
+  readonly spelledMarkers?: boolean;
   /** A parser to use in the place of the model's own, for answers that a grammar forces into another form. */
   readonly forced?: (filter: ContentFilter | undefined, singleTokenMarkers: ReadonlySet<string>) => OutputParser;
 }
@@ -107,12 +109,13 @@ export function parsingOptions(
   const tool = shape.parseTools ? names.tool : undefined;
   if (names.reasoning === undefined && tool === undefined && shape.forced === undefined) return undefined;
   const markers = markersOf(tokenizer, names);
+  const singleTokens = shape.spelledMarkers === true ? NO_NAMES : markers.texts;
   const parser = (filter: ContentFilter | undefined) =>
-    shape.forced?.(filter, markers.texts) ??
+    shape.forced?.(filter, singleTokens) ??
     createOutputParser(names.reasoning, names.tool, {
       tools: shape.tools,
       startsInReasoning: shape.startsInReasoning,
-      singleTokenMarkers: markers.texts,
+      singleTokenMarkers: singleTokens,
       parseTools: shape.parseTools,
       constrained: shape.constrained,
       keepsMarkers: shape.mergesReasoning === true,

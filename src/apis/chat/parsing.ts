@@ -97,6 +97,7 @@ export function plannedParsing(
     parseTools: parse,
     startsInReasoning,
     single,
+    spelledMarkers: plan.constraint?.kind === "structural_tag",
     ...options,
     ...(output !== "native" && {
       forced: (filter, singleTokenMarkers) =>

@@ -1,3 +1,4 @@
+import { reasoningFamily } from "../../parsers/names.ts";
 import type { ChatTemplate } from "../../template/chat-template.ts";
 import type { Conversation } from "../conversation.ts";
 import { renderPrompt, traitsFor, withoutThinking } from "../prompt.ts";
@@ -22,7 +23,7 @@ export function planPrompt(
     opensReasoning,
     now,
     ...options
-  }: Omit<PlanOptions, "startsInReasoning" | "callSample"> & {
+  }: Omit<PlanOptions, "startsInReasoning" | "reasoningIsOver" | "callSample"> & {
     readonly opensReasoning: (text: string) => boolean;
     readonly now?: Date;
   },
@@ -30,8 +31,14 @@ export function planPrompt(
   const attempt = (wanted: Conversation): PlannedPrompt => {
     const text = renderPrompt(wanted, template, now === undefined ? {} : { now });
     const startsInReasoning = opensReasoning(text);
+    const closer = reasoningFamily(options.reasoningParser)?.close[0];
+    const reasoningIsOver = closer !== undefined && text.trimEnd().endsWith(closer);
     const callSample = traitsFor(wanted, template).calls?.sample;
-    return { text, startsInReasoning, plan: planTools(wanted, { ...options, startsInReasoning, callSample }) };
+    return {
+      text,
+      startsInReasoning,
+      plan: planTools(wanted, { ...options, startsInReasoning, reasoningIsOver, callSample }),
+    };
   };
   try {
     return attempt(conversation);

@@ -44,6 +44,8 @@ export interface PlanOptions {
   readonly reasoningParser?: string | undefined;
   /** The prompt ends inside an open reasoning block. */
   readonly startsInReasoning: boolean;
+  /** The prompt ends behind a reasoning block, as where thinking is switched off: no other one is to follow. */
+  readonly reasoningIsOver?: boolean;
   /** What the engine can enforce. */
   readonly engineConstraints: ReadonlySet<Constraint["kind"]>;
   /** Whether the engine lets reasoning pass by itself before it applies a constraint; undefined: it does not say. */
@@ -196,7 +198,7 @@ function strictTag(tools: readonly ToolDefinition[], single: boolean, options: P
 /** The reasoning that a constraint has to let pass; undefined: none, or it is not known how it ends. */
 function thoughtOf(toolParser: string | undefined, options: PlanOptions): Thought | undefined {
   const { reasoningParser, startsInReasoning: isOpen, engineWaitsForReasoning: waits } = options;
-  if (waits === true) return undefined;
+  if (waits === true || options.reasoningIsOver === true) return undefined;
   const state = { isOpen, isSure: waits === false };
   if (toolParser === "harmony") return { ...HARMONY_THOUGHT, ...state };
   if (toolParser === "inkling") return { ...INKLING_THOUGHT, ...state };
