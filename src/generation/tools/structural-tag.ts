@@ -249,9 +249,9 @@ export function strictFormat(
   return thought.length === 0 ? tags : sequence(...thought, tags);
 }
 
-/** Text that matches a regular expression, and nothing else but the reasoning before it. */
+/** Text that matches a regular expression, and nothing else but the reasoning right before it. */
 export const textFormat = (regex: string, thought: Thought | undefined): Format =>
-  sequence(...thoughtFormats(thought), pattern(regex));
+  sequence(...thoughtFormats(thought, []), pattern(regex));
 
 const ANY_OBJECT = { type: "object" } as const;
 
@@ -272,11 +272,11 @@ const separated = (format: CallFormat, calls: readonly Format[], options: TagOpt
 const firstMarker = (begin: string): string => /^(?:<[^>]*>|\[[A-Z_]+\]|\w+\[)/.exec(begin)?.[0] ?? begin;
 
 /** Between a thought and what follows, templates and models differ in their white space. */
-const SPACE = pattern("[ \\n]{0,4}");
+const SPACE = [pattern("[ \\n]{0,4}")] as const;
 
-function thoughtFormats(thought: Thought | undefined): Format[] {
+function thoughtFormats(thought: Thought | undefined, space: readonly Format[] = SPACE): Format[] {
   if (thought === undefined) return [];
   const { open, close, isOpen, isSure = true } = thought;
-  const whole = [tag(isOpen ? "" : open, ANY_TEXT, close), SPACE];
+  const whole = [tag(isOpen ? "" : open, ANY_TEXT, close), ...space];
   return isOpen && isSure ? whole : [{ type: "optional", content: sequence(...whole) }];
 }

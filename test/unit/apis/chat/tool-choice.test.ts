@@ -21,7 +21,25 @@ function refusal(fields: Record<string, unknown>): { status: number; param: stri
   throw new Error("it was taken");
 }
 
+const grammar = (format: object) => ({ type: "custom", custom: { name: "c", format } });
+
 describe("tools", () => {
+  test.each([
+    { type: "grammar", syntax: "lark", definition: "start: A" },
+    { type: "grammar", grammar: { syntax: "lark", definition: "start: A" } },
+  ])("a custom tool with a grammar: %j", (format) => {
+    const [found] = read({ tools: [grammar(format)] }).tools;
+    expect(found).toEqual({
+      type: "custom",
+      name: "c",
+      strict: false,
+      grammar: { syntax: "lark", definition: "start: A" },
+    });
+    expect(toolDeclaration(found!)).toMatchObject({
+      function: { name: "c", description: "The input must follow this Lark grammar:\nstart: A" },
+    });
+  });
+
   test("functions as they were sent", () => {
     expect(read({ tools: [F, G] })).toEqual({
       tools: [
@@ -94,10 +112,21 @@ describe("tools", () => {
     ],
     ["another type", { tools: [{ type: "web_search" }] }, "tools[0].type"],
     ["a custom tool without a name", { tools: [{ type: "custom" }] }, "tools[0].custom"],
+    ["a custom tool of another format", { tools: [grammar({ type: "json" })] }, "tools[0].custom.format.type"],
     [
-      "a custom tool with a grammar",
-      { tools: [{ type: "custom", custom: { name: "c", format: { type: "grammar", grammar: {} } } }] },
-      "tools[0].custom.format",
+      "a grammar without a syntax",
+      { tools: [grammar({ type: "grammar", grammar: {} })] },
+      "tools[0].custom.format.grammar.syntax",
+    ],
+    [
+      "a grammar of another syntax",
+      { tools: [grammar({ type: "grammar", syntax: "gbnf", definition: "x" })] },
+      "tools[0].custom.format.syntax",
+    ],
+    [
+      "a grammar without a definition",
+      { tools: [grammar({ type: "grammar", grammar: { syntax: "lark", definition: " " } })] },
+      "tools[0].custom.format.grammar.definition",
     ],
     ["too many", { tools: Array(1025).fill(F) }, "tools"],
     ["tools and functions", { tools: [F], functions: [F.function] }, "functions"],

@@ -167,3 +167,31 @@ test("the plan of a required call reads the own format of the model as well", ()
     expect(answer().toolCalls.map((found) => [found.name, found.arguments])).toEqual([["f", args]]);
   }
 });
+
+describe("the bare text of a custom tool", () => {
+  const TEXT = 'say "hi" \\ 👩‍👩‍👧\n<tool_call>\n{"input": 1}';
+  const input = (answer: ParsedAnswer) =>
+    answer.toolCalls.map((found) => [found.name, JSON.parse(found.arguments), found.complete]);
+
+  test("is its input to the letter, however it is cut, behind the reasoning", () => {
+    for (const pieces of [
+      [TEXT],
+      [...TEXT],
+      TEXT.split(""),
+      Array.from(TEXT, (_, i) => [TEXT.slice(0, i), TEXT.slice(i)]).flat(),
+    ]) {
+      const whole = pieces.join("");
+      expect(input(read({ text: "c" }, pieces))).toEqual([["c", { input: whole }, true]]);
+    }
+    const thought = read({ text: "c" }, ["<think>\nHm\n</think>", TEXT], "qwen3");
+    expect([thought.reasoning, thought.content, input(thought)]).toEqual([
+      "\nHm\n",
+      "",
+      [["c", { input: TEXT }, true]],
+    ]);
+  });
+
+  test("may be empty", () => {
+    expect(input(read({ text: "c" }, []))).toEqual([["c", { input: "" }, true]]);
+  });
+});

@@ -170,6 +170,121 @@ describe("refused", () => {
   });
 });
 
+describe("strict tools under auto", () => {
+  const strict = (more: Partial<Conversation> = {}, over: Partial<PlanOptions> = {}) =>
+    planTools(
+      conversation({ mode: "auto" }, { tools: [{ ...tool("f", F), strict: true }, tool("g", G)], ...more }),
+      options(over),
+    );
+  const formatOf = (constraint: Constraint | undefined) =>
+    constraint?.kind === "structural_tag" ? JSON.stringify(JSON.parse(constraint.tag).format) : undefined;
+
+  test.each(structuralTagParsers())(
+    "%s: its calls are held to their schemas, those of the others are not",
+    (toolParser) => {
+      const plan = strict({}, { toolParser, reasoningParser: undefined });
+      expect(plan).toMatchObject({
+        parse: true,
+        output: "native",
+        otherwise: { output: "native", constraint: undefined },
+      });
+      const format = formatOf(plan.constraint);
+      expect(format).toContain('"triggered_tags"');
+      expect(format).toContain('"at_least_one":false');
+      expect([format?.includes('"a"'), format?.includes('"b"')]).toEqual([true, false]);
+    },
+  );
+
+  test("nothing where the family or the engine has no tag, no tool is strict, or the request has a format of its own", () => {
+    const none = [
+      strict({}, { toolParser: "pythonic" }),
+      strict({}, { toolParser: undefined }),
+      strict({}, { engineConstraints: kinds("json_schema") }),
+      strict({}, { isConstrained: true }),
+      strict({ tools: [tool("f", F)] }),
+      strict({ toolChoice: { mode: "auto", allowed: ["g"] } }),
+      strict({ toolChoice: { mode: "none" } }),
+    ];
+    for (const { constraint } of none) expect(constraint).toBeUndefined();
+  });
+
+  test("of one call, the answer ends behind it", () => {
+    expect(formatOf(strict({ parallelToolCalls: false }).constraint)).toContain('"stop_after_first":true');
+    expect(formatOf(strict().constraint)).not.toContain('"stop_after_first":true');
+  });
+
+  test("an answer in JSON stays free where no marker begins a call", () => {
+    const plan = strict({}, { toolParser: "llama", reasoningParser: undefined });
+    expect(formatOf(plan.constraint)).toContain(JSON.stringify(['{"name": "f", "parameters": ']));
+  });
+});
+
+describe("custom tools with a grammar", () => {
+  const custom = (syntax: "lark" | "regex"): ToolDefinition => ({
+    type: "custom",
+    name: "c",
+    strict: false,
+    grammar: { syntax, definition: "abc" },
+  });
+  const plan = (
+    syntax: "lark" | "regex",
+    more: Partial<PlanOptions> = {},
+    choice: ToolChoice = { mode: "required", named: "c" },
+  ) => planTools(conversation(choice, { tools: [custom(syntax), tool("f", F)] }), options(more));
+  const quiet = { reasoningParser: undefined } as const;
+
+  test("named: its text under its grammar, with no other way", () => {
+    expect(plan("lark")).toMatchObject({
+      output: { text: "c" },
+      constraint: { kind: "grammar", grammar: "abc" },
+      single: true,
+    });
+    expect(plan("regex", quiet)).toMatchObject({
+      output: { text: "c" },
+      constraint: { kind: "regex", pattern: "abc" },
+    });
+    expect(plan("regex").constraint?.kind).toBe("structural_tag"); // reasoning passes
+    for (const syntax of ["lark", "regex"] as const) expect(plan(syntax).otherwise).toBeUndefined();
+  });
+
+  test("the only tool, of which one call must be made, is as good as named", () => {
+    const only = (parallelToolCalls: boolean) =>
+      planTools(conversation({ mode: "required" }, { tools: [custom("lark")], parallelToolCalls }), options());
+    expect(only(false).output).toEqual({ text: "c" });
+    expect(only(true).output).toBe("native");
+  });
+
+  test("auto, and required among others: a tool of any text", () => {
+    expect(plan("lark", {}, { mode: "auto" })).toMatchObject({ output: "native", constraint: undefined });
+    expect(plan("lark", {}, { mode: "required" })).toMatchObject({
+      output: "native",
+      constraint: { kind: "structural_tag" },
+    });
+  });
+
+  test("refused where nothing can enforce it", () => {
+    expect(() => plan("lark", { engineConstraints: kinds("json_schema", "structural_tag") })).toThrow(UnsupportedError);
+    expect(() => plan("regex", { ...quiet, engineConstraints: kinds("json_schema") })).toThrow(UnsupportedError);
+    expect(() => plan("regex", { toolParser: "harmony", reasoningParser: "harmony" })).toThrow(UnsupportedError);
+    expect(() => plan("lark", { startsInReasoning: true })).toThrow(ReasoningInTheWayError);
+    expect(plan("lark", { startsInReasoning: true, engineWaitsForReasoning: true }).constraint?.kind).toBe("grammar");
+  });
+});
+
+describe("another way where the engine refuses the tag", () => {
+  const forced = (choice: ToolChoice, more: Partial<PlanOptions> = {}, tools = [tool("f", F), tool("g", G)]) =>
+    planTools(conversation(choice, { tools }), options(more)).otherwise;
+
+  test("is JSON, where it can be had", () => {
+    expect(forced({ mode: "required" })).toMatchObject({ output: "json", constraint: { kind: "json_schema" } });
+    expect(forced({ mode: "required", named: "g" })?.output).toEqual({ named: "g" });
+    expect(forced({ mode: "required" }, { engineConstraints: kinds("structural_tag") })).toBeUndefined();
+    expect(forced({ mode: "required" }, { startsInReasoning: true })).toBeUndefined();
+    const clash = [tool("f", G), tool("g", { ...G, $defs: { B: {} } })];
+    expect(forced({ mode: "required" }, {}, clash)).toBeUndefined();
+  });
+});
+
 describe("reasoning", () => {
   const tagOf = (more: Partial<PlanOptions>): string => {
     const { constraint } = planTools(conversation({ mode: "required" }), options(more));
@@ -178,11 +293,13 @@ describe("reasoning", () => {
 
   test("a tag lets it pass, unless the engine does so by itself", () => {
     expect(JSON.parse(tagOf({})).format.elements[0].type).toBe("optional");
-    expect(JSON.parse(tagOf({ startsInReasoning: true })).format.elements[0]).toMatchObject({
-      type: "tag",
-      begin: "",
-      end: "</think>",
-    });
+    const first = (more: Partial<PlanOptions>) =>
+      JSON.parse(tagOf({ startsInReasoning: true, ...more })).format.elements[0];
+    const open = { type: "tag", begin: "", end: "</think>" };
+    expect(first({ engineWaitsForReasoning: false })).toMatchObject(open);
+    // what fits either kind of engine
+    expect(first({})).toMatchObject({ type: "optional", content: { elements: [open, { type: "regex" }] } });
+    expect(first({ startsInReasoning: false, reasoningIsOver: true }).type).toBe("tags_with_separator");
     expect(JSON.parse(tagOf({ startsInReasoning: true, engineWaitsForReasoning: true })).format.elements[0].type).toBe(
       "tags_with_separator",
     );
