@@ -141,29 +141,33 @@ export function bulkGroup(quick: boolean): Group {
       {
         id: "small",
         saturates: true,
-        flags: words(`--streams 32 --requests ${some} --warmup 100 --prompt-tokens 100 --max-tokens 8`),
+        flags: words(
+          `--streams 32 --requests ${some} --repeat ${repeat} --warmup 100 --prompt-tokens 100 --max-tokens 8`,
+        ),
         figures: [perRequest("small", "100 in, 8 out, streamed, 32 at once")],
       },
       {
         id: "unary",
         saturates: true,
-        flags: words(`--unary --streams 16 --requests ${some} --warmup 100 --prompt-tokens 100 --max-tokens 16`),
+        flags: words(
+          `--unary --streams 16 --requests ${some} --repeat ${repeat} --warmup 100 --prompt-tokens 100 --max-tokens 16`,
+        ),
         figures: [perRequest("unary", "100 in, 16 out, unary, 16 at once")],
       },
       {
         id: "first1k",
-        flags: words(`--requests ${few} --warmup 10 --prompt-tokens 1000 --max-tokens 1`),
+        flags: words(`--requests ${few} --repeat ${repeat} --warmup 10 --prompt-tokens 1000 --max-tokens 1`),
         figures: [firstToken("ttft1k", "1k first-seen prompts, one at a time")],
       },
       {
         id: "first8k",
-        flags: words(`--requests ${few} --warmup 10 --prompt-tokens 8000 --max-tokens 1`),
+        flags: words(`--requests ${few} --repeat ${repeat} --warmup 10 --prompt-tokens 8000 --max-tokens 1`),
         figures: [firstToken("ttft8k", "8k first-seen prompts, one at a time")],
       },
       {
         id: "long",
         saturates: true,
-        flags: words(`--streams 8 --requests ${few} --warmup 8 --prompt-tokens 8000 --max-tokens 1`),
+        flags: words(`--streams 8 --requests ${few} --repeat ${repeat} --warmup 8 --prompt-tokens 8000 --max-tokens 1`),
         figures: [perRequest("long", "8k in, 1 out, 8 at once")],
       },
     ],

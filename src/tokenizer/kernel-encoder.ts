@@ -86,6 +86,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     if (s.length * 3 > text.length) reserveText(s.length < SMALLEST_TEXT ? s.length * 3 : Buffer.byteLength(s));
     length = utf8.encodeInto(s, text).written;
     ascii = length === s.length;
+    kernel.forgetAhead();
     return text.subarray(0, length);
   }
   /** Ids of the written bytes from `from` on, as a view; undefined if the budget was too small. */
@@ -201,7 +202,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     const end = textAt + length;
     let at = textAt + from;
     while (at < end) {
-      at = kernel.findAdded(at, end, Split.all);
+      at = kernel.lookAhead(at, end);
       if (at >= end) break;
       at = kernel.addedEnd();
       if (flags[kernel.addedId()]! & Flag.cut) return at - textAt;

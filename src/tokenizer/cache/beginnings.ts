@@ -14,11 +14,23 @@ export interface Beginnings {
   readonly hashes: readonly bigint[];
   /** What is known, by the number of the cut. */
   readonly found: readonly (Found | undefined)[];
-  /** The longest that is known. */
+  /** The longest that is known; one of `found`. */
   readonly last: Found | undefined;
 }
 
+/** Bytes of a long segment's start, middle and end that its hash is of: its text is compared anyhow before its ids are used. */
+const SAMPLE = 1024;
+
 export const hashOf = (bytes: Uint8Array, seed: bigint): bigint => Bun.hash.xxHash3(bytes, seed);
+
+/** Of the bytes from one cut to the next, chained to `before`. Texts of one length that differ elsewhere than in the samples meet. */
+function segmentHash(bytes: Uint8Array, from: number, end: number, before: bigint): bigint {
+  if (end - from <= 4 * SAMPLE) return hashOf(bytes.subarray(from, end), before);
+  const middle = from + ((end - from - SAMPLE) >> 1);
+  let hash = hashOf(bytes.subarray(from, from + SAMPLE), before);
+  hash = hashOf(bytes.subarray(middle, middle + SAMPLE), hash);
+  return hashOf(bytes.subarray(end - SAMPLE, end), hash);
+}
 
 /** Can a text of so many bytes have a beginning that is kept? */
 export const hasBeginnings = (length: number): boolean => length >= LEAST_SEGMENT;
@@ -42,7 +54,7 @@ export function findBeginnings(board: CacheBoard, buffer: TextBuffer, bytes: Uin
     do end = buffer.nextCut(end);
     while (end >= 0 && end - from < LEAST_SEGMENT);
     if (end < 0) break;
-    hash = hashOf(bytes.subarray(from, end), hash);
+    hash = segmentHash(bytes, from, end, hash);
     const beginning = board.find(Level.l1, hash, end);
     ends.push(end);
     hashes.push(hash);
@@ -51,6 +63,12 @@ export function findBeginnings(board: CacheBoard, buffer: TextBuffer, bytes: Uin
     from = end;
   } while (last !== undefined);
   return { ends, hashes, found, last };
+}
+
+/** The same beginnings, as far as they are known to be shorter than the last one: that had the hash of another text. */
+export function shorter({ ends, hashes, found, last }: Beginnings): Beginnings {
+  const rest = found.slice(0, found.lastIndexOf(last));
+  return { ends, hashes, found: rest, last: rest.findLast((each) => each !== undefined) };
 }
 
 /** The same beginnings, none of them known. */
@@ -83,7 +101,7 @@ export function putBeginnings(
     const end = cuts[i]!;
     if (end - from < LEAST_SEGMENT) continue;
     if (count >= 0 && isKept(index) && board.put(Level.l1, hash, at, from, count)) added++;
-    hash = ends[index] === end ? hashes[index]! : hashOf(bytes.subarray(from, end), hash);
+    hash = ends[index] === end ? hashes[index]! : segmentHash(bytes, from, end, hash);
     from = end;
     count = before + cuts[i + 1]!;
     index++;

@@ -1,5 +1,13 @@
 import type { EncodeOptions, PostProcessor, TextBuffer, Tokenizer } from "../tokenizer.ts";
-import { type Beginnings, findBeginnings, hasBeginnings, hashOf, putBeginnings, unknown } from "./beginnings.ts";
+import {
+  type Beginnings,
+  findBeginnings,
+  hasBeginnings,
+  hashOf,
+  putBeginnings,
+  shorter,
+  unknown,
+} from "./beginnings.ts";
 import { Count, Level, type LevelCode, openCacheBoard } from "./board.ts";
 import { textBytes } from "./text-bytes.ts";
 
@@ -96,10 +104,14 @@ export function cachedTokenizer(
 
   /** The same in pieces of what was written to `buffer`; undefined if it would take long. */
   function bareByCuts(buffer: TextBuffer, text: string, bytes: Uint8Array, key: bigint): Uint32Array | undefined {
-    const known = findBeginnings(board, buffer, bytes);
+    let known = findBeginnings(board, buffer, bytes);
+    let content = known.last && board.contentOf(known.last);
+    while (known.last && !(content && sameBytes(bytes.subarray(0, known.last.length), content.text))) {
+      known = shorter(known);
+      content = known.last && board.contentOf(known.last);
+    }
     const { last } = known;
-    const content = last && board.contentOf(last);
-    if (last && content && sameBytes(bytes.subarray(0, last.length), content.text)) {
+    if (last && content) {
       const rest = buffer.encodeFrom(last.length);
       if (rest === undefined) return undefined;
       const ids = new Uint32Array(last.count + rest.ids.length);

@@ -111,6 +111,39 @@ function found(id: i32, p: usize, from: usize, n: usize): usize {
   return id & LSTRIP ? spacesBefore(p, from) : p;
 }
 
+// The last answer of `lookAhead`, and what it was asked; keptTo 0: none.
+let keptFrom: usize = 0;
+let keptTo: usize = 0;
+let keptAt: usize = 0;
+let keptId: i32 = -1;
+let keptCut: bool = false;
+let keptEnd: usize = 0;
+
+/** `findAdded` of all tokens in a text that will be encoded from the same place: its answer is kept until the text is another. */
+export function lookAhead(p: usize, n: usize): usize {
+  keptAt = findAdded(p, n, 1);
+  keptFrom = p;
+  keptTo = n;
+  keptId = foundId;
+  keptCut = foundCut;
+  keptEnd = foundEnd;
+  return keptAt;
+}
+
+/** The host has written another text. */
+export function forgetAhead(): void {
+  keptTo = 0;
+}
+
+/** `findAdded` of all tokens, without a second search where `lookAhead` has searched. */
+export function findAhead(p: usize, n: usize): usize {
+  if (p != keptFrom || n != keptTo) return findAdded(p, n, 1);
+  foundId = keptId;
+  foundCut = keptCut;
+  foundEnd = keptEnd;
+  return keptAt;
+}
+
 export function addedId(): i32 {
   return foundId;
 }

@@ -2,7 +2,7 @@
  * The encoder's inner loop in AssemblyScript: UTF-8 bytes in, token ids out, all tables in linear memory.
  * A table image (see ../image/header.ts) lies at `header`; nothing here allocates except scratch for long pieces.
  */
-import { findAdded, foundCut, foundEnd, foundId } from "./added.as";
+import { findAdded, findAhead, foundCut, foundEnd, foundId } from "./added.as";
 import { three } from "./characters.as";
 import { sectionGemma, spaces } from "./gemma.as";
 import { putWide } from "./joins.as";
@@ -14,7 +14,7 @@ import { starts } from "./window.as";
 export { encodesItself, insertPair, insertSplit, insertToken, insertWholeOnly } from "./fill.as";
 export { insertAnyJoin } from "./gemma.as";
 export { insertJoin } from "./joins.as";
-export { addedEnd, addedId, findAdded } from "./added.as";
+export { addedEnd, addedId, findAdded, forgetAhead, lookAhead } from "./added.as";
 export { init } from "./state.as";
 
 /** A section without added tokens; the byte at n is the sentinel 255 and 64 readable bytes follow it. */
@@ -70,7 +70,7 @@ export function encode(p: usize, n: usize, out: usize, split: i32, budget: i32, 
   cutCount = 0;
   if (split) {
     while (true) {
-      p = findAdded(p, n, split);
+      p = split == 1 ? findAhead(p, n) : findAdded(p, n, split);
       if (p >= n) break;
       if (p > s) {
         o = encodeSection(s, p, o, s == from);

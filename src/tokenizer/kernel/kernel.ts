@@ -10,6 +10,8 @@ export interface Kernel {
   cutsFound(): number;
   budgetLeft(): number;
   findAdded(from: number, to: number, split: number): number;
+  lookAhead(from: number, to: number): number;
+  forgetAhead(): void;
   addedId(): number;
   addedEnd(): number;
   normal(from: number, to: number): number;

@@ -65,6 +65,26 @@ describe.each(NAMES)("%s", async (name) => {
   });
 });
 
+test("what was looked for in one text is not taken for another of the same length", async () => {
+  const tokenizer = await smallTokenizer("cl100k");
+  const buffer = tokenizer.buffer as TextBuffer;
+  const special = "<|begin|>";
+  const texts = [
+    `${special}plain words`,
+    `plain ${special}words`,
+    `plain words${special}`,
+    "plain words".padEnd(20, "!"),
+  ];
+  const right = texts.map((text) => Array.from(tokenizer.encode(text)));
+  for (const looked of texts)
+    for (const [i, text] of texts.entries()) {
+      buffer.write(looked);
+      buffer.nextCut(0);
+      buffer.write(text);
+      expect(Array.from(buffer.encodeFrom(0)!.ids)).toEqual(right[i]!);
+    }
+});
+
 test("a text that NFC changes has the same ids when it is encoded again, also if it ends in ASCII", async () => {
   const tokenizer = await smallTokenizer("cl100k_nfc");
   const [special] = specialsOf("cl100k_nfc");

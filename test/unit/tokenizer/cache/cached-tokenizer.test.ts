@@ -38,6 +38,19 @@ test("a grown text is taken from L1 up to the last known cut, and its new cuts a
   expect(level(memory, "l0")).toMatchObject({ hits: 0, misses: 8, insertions: 8 });
 });
 
+test("a text that differs where long segments are not looked at is taken up to the cut before", () => {
+  const memory = createTokenizerCache(settings);
+  const cached = cachedTokenizer(tokenizer, memory, never);
+  const long = (word: string): string => `<|begin|>user\n${"so ".repeat(800)}${word}${" on".repeat(2000)}<|end|>\n`;
+  const twin = (word: string): string => chat(2) + long(word);
+  const texts = ["alpha", "gamma"].map(twin);
+  expect(texts[0]!.length).toBe(texts[1]!.length);
+  cached.encode(chat(2));
+  for (const text of [...texts, ...texts.map((text) => text + turn(10)), ...texts.map((text) => text + turn(11))])
+    expect(cached.encode(text)).toEqual(tokenizer.encode(text));
+  expect(level(memory, "l1")).toMatchObject({ hits: 6, misses: 1 });
+});
+
 test("short texts, and those that would fill a quarter of the cache, pass by", () => {
   const memory = createTokenizerCache({ ...settings, bytes: 100_000 });
   const cached = cachedTokenizer(tokenizer, memory, never);
