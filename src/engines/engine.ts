@@ -105,6 +105,20 @@ export interface GenerateCall {
   resume(): void;
 }
 
+/** One text that is to become a vector. */
+export interface EmbedRequest {
+  /** Unique per dispatch; what `abort` names. */
+  readonly requestId: string;
+  readonly tokenIds: Uint32Array;
+}
+
+/** What an engine's pooling made of a text. */
+export interface EmbedReply {
+  /** The vector as the model gives it, most often of length 1; of classifiers a number for each label. Never empty, all finite. */
+  readonly embedding: Float32Array;
+  readonly promptTokens: number;
+}
+
 export interface ModelInfo {
   readonly modelPath: string;
   readonly servedModelName: string;
@@ -137,6 +151,11 @@ export type TokenizerBundle = ReadonlyMap<string, Uint8Array>;
 export interface Engine {
   readonly dialect: string;
   generate(request: GenerateRequest, handler: GenerateHandler): GenerateCall;
+  /**
+   * The vector of a text. Rejects with EngineErrors: "invalid" where the engine generates only, "cancelled" when `signal` fires; the
+   * engine is told then.
+   */
+  embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedReply>;
   abort(requestIds: readonly string[]): Promise<void>;
   /** Rejects when the engine cannot be reached. */
   health(deadlineMs: number): Promise<{ readonly healthy: boolean; readonly message: string }>;

@@ -111,7 +111,7 @@ export class WireWriter {
     this.length += value.length;
   }
 
-  packedUint32(field: number, values: readonly number[]): void {
+  packedUint32(field: number, values: readonly number[] | Uint32Array): void {
     let size = 0;
     for (const value of values) size += varintSize(value >>> 0);
     this.reserve(10 + size);
@@ -216,6 +216,19 @@ export class WireReader {
     }
     const length = this.lengthPrefix();
     for (const end = this.at + length; this.at < end; ) into.push(this.float());
+  }
+
+  /** A repeated float, packed or not, behind those of `before`. */
+  float32Array(wireType: number, before: Float32Array): Float32Array {
+    const length = wireType === WireType.BYTES ? this.lengthPrefix() : 4;
+    if (length % 4 !== 0) throw new WireError("numbers cut off");
+    if (length > this.end - this.at) throw new WireError("message cut off");
+    const all = new Float32Array(before.length + length / 4);
+    all.set(before);
+    // The wire is little-endian, and so is every machine that this runs on.
+    new Uint8Array(all.buffer, before.byteLength).set(this.bytes.subarray(this.at, this.at + length));
+    this.at += length;
+    return all;
   }
 
   /** Steps over a field that is not known. */

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { parseAlias } from "../config/aliases.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
@@ -11,7 +10,9 @@ import { loadBuilt, openTokenizer, type TokenizerHandle } from "../tokenizer/loa
 import { contextLength, defaultSampling, endOfSequenceIds } from "../tokenizer/model-files.ts";
 import { TokenizerError } from "../tokenizer/tokenizer.ts";
 import type { Compute } from "./control-link.ts";
-import { chosenParsers, modelKind, modelTemplate } from "./model-kind.ts";
+import { givenTemplate } from "./given-template.ts";
+import { chosenParsers, modelKind } from "./model-kind.ts";
+import { poolingTraits } from "./pooling-traits.ts";
 import type { ModelEntry } from "./snapshot.ts";
 import { usableTemplate } from "./usable-template.ts";
 
@@ -90,8 +91,7 @@ export class ModelCatalog {
     const files = await this.modelFiles(info, engine);
     const tokenizer = await this.tokenizer(files);
     const kind = modelKind(info.modelPath || id, files);
-    const given = chatTemplate === undefined ? undefined : await readFile(chatTemplate, "utf8");
-    const template = modelTemplate(kind, files, given);
+    const template = givenTemplate(kind, files, chatTemplate);
     const eosTokenIds = [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])];
     return {
       id,
@@ -102,6 +102,7 @@ export class ModelCatalog {
       parsers: chosenParsers(this.config, { ...kind, chatTemplate: template?.source ?? "" }),
       eosTokenIds,
       quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
+      pooling: info.isGeneration ? undefined : poolingTraits(files),
       contextLength: info.contextLength || contextLength(files) || 0,
       defaultSampling:
         Object.keys(info.defaultSampling).length > 0 ? info.defaultSampling : { ...defaultSampling(files) },

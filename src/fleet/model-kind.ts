@@ -1,4 +1,5 @@
 /** What a model's files say about how its prompts are written and its answers are read. */
+import { basename } from "node:path";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { detectParsers, type ModelSource } from "../parsers/detect.ts";
 import { familiesOf, PASSTHROUGH } from "../parsers/names.ts";
@@ -19,16 +20,33 @@ export function modelKind(modelId: string, files: ReadonlyMap<string, Uint8Array
 }
 
 /**
- * What writes a model's prompts: the template `given` by the operator, else the native encoder of such models, else the model's own
- * template; undefined where there is none. Throws a ChatTemplateError for files that are not JSON.
+ * What writes a model's prompts by itself: the native encoder of such models, else the model's own template; undefined where there is
+ * none. Throws a ChatTemplateError for files that are not JSON.
  */
-export function modelTemplate(
-  kind: ModelSource,
-  files: ReadonlyMap<string, Uint8Array>,
-  given?: string,
+export function modelTemplate(kind: ModelSource, files: ReadonlyMap<string, Uint8Array>): TemplateSource | undefined {
+  const encoder = findEncoder({ ...kind, encoders: encoderFiles(files) });
+  return encoder === undefined ? ofKind(kind, findChatTemplate(files)) : { source: "", specials: {}, encoder };
+}
+
+/** A template of a model with what models of its kind want besides. */
+export function ofKind(
+  { architectures = [], modelType, modelId = "" }: ModelSource,
+  template: TemplateSource | undefined,
 ): TemplateSource | undefined {
-  const encoder = given === undefined ? findEncoder(kind) : undefined;
-  return encoder === undefined ? findChatTemplate(files, given) : { source: "", specials: {}, encoder };
+  const isKimi =
+    architectures.includes("KimiK25ForConditionalGeneration") ||
+    modelType === "kimi_k25" ||
+    /kimi[-_.]?k2[._-]?[56]/i.test(modelId);
+  return template !== undefined && isKimi ? { ...template, kimiTools: true } : template;
+}
+
+const utf8 = new TextDecoder();
+
+/** Texts of the encoders in Python that are published beside a model, by their files' names without folders. */
+function encoderFiles(files: ReadonlyMap<string, Uint8Array>): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const [name, bytes] of files) if (name.endsWith(".py")) found.set(basename(name), utf8.decode(bytes));
+  return found;
 }
 
 /** Parsers that are named go before those that the model asks for; of the latter one that does not go with a named one is left out. */

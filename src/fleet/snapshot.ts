@@ -13,6 +13,16 @@ export interface WorkerEntry {
   readonly waitsForReasoning?: boolean | undefined;
 }
 
+/** What is known of a model that gives vectors instead of text. */
+export interface PoolingTraits {
+  /** Sizes that its vectors may be cut to: those listed, or every one; undefined: it was not trained for that. */
+  readonly matryoshka: "any" | readonly number[] | undefined;
+  /** Of a classifier: its labels, in the order of the engine's numbers, and what makes probabilities of these. */
+  readonly classes:
+    | { readonly labels: readonly string[]; readonly activation: "softmax" | "sigmoid" | "none" }
+    | undefined;
+}
+
 /** A model as serving threads need it; the tokenizer's tables are shared memory. */
 export interface ModelEntry {
   readonly id: string;
@@ -28,6 +38,8 @@ export interface ModelEntry {
   readonly eosTokenIds: readonly number[];
   /** Those of them that the engine ends at without naming them as the stop. */
   readonly quietEosTokenIds: readonly number[];
+  /** Absent for models that generate. */
+  readonly pooling?: PoolingTraits | undefined;
   /** Tokens of prompt and answer together; 0 = unknown. */
   readonly contextLength: number;
   /** Defaults of generation_config under their own names. */

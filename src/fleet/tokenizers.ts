@@ -1,10 +1,12 @@
-import { readFile } from "node:fs/promises";
 import { TokenizerExistsError } from "../errors.ts";
 import type { Logger } from "../telemetry/log.ts";
-import { compileModelTemplate, findChatTemplate } from "../template/model-template.ts";
+import { compileModelTemplate } from "../template/model-template.ts";
 import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { NewTokenizer } from "./control-link.ts";
+import { givenTemplate } from "./given-template.ts";
+import { modelKind } from "./model-kind.ts";
 import type { TokenizerEntry } from "./snapshot.ts";
+import { usableTemplate } from "./usable-template.ts";
 
 /** How a registry gets at files and tables. */
 export interface TokenizerSources {
@@ -68,12 +70,20 @@ export class TokenizerRegistry {
     this.changed();
   }
 
-  private async ready({ source, chatTemplatePath }: NewTokenizer): Promise<TokenizerEntry["state"]> {
+  private async ready({ name, source, chatTemplatePath }: NewTokenizer): Promise<TokenizerEntry["state"]> {
     const files = await this.sources.files(source);
     const tokenizer = await this.sources.tokenizer(files);
-    const own = chatTemplatePath === undefined ? undefined : await readFile(chatTemplatePath, "utf8");
-    const template = findChatTemplate(files, own);
-    if (template !== undefined) compileModelTemplate(template);
+    const found = givenTemplate(modelKind(source, files), files, chatTemplatePath);
+    // one that the request names must compile: one that the files bring may cost the chats only
+    if (found !== undefined && chatTemplatePath !== undefined) compileModelTemplate(found);
+    const template =
+      found &&
+      usableTemplate(found, (problem) =>
+        this.log.error("a chat template of the tokenizer is broken: messages that need it are refused", {
+          name,
+          problem,
+        }),
+      );
     return { status: "ready", tokenizer, vocabSize: openTokenizer(tokenizer).vocabSize, template };
   }
 }

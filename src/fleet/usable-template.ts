@@ -1,5 +1,5 @@
 /** Templates that do not compile: they may cost a model its chat, but never its place in the fleet. */
-import { compileChatTemplate } from "../template/chat-template.ts";
+import { compileChatTemplate, type NamedTemplates } from "../template/chat-template.ts";
 import { ChatTemplateError } from "../template/errors.ts";
 import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
 
@@ -21,8 +21,8 @@ export function usableTemplate(template: TemplateSource, told: (problem: string)
   return { ...template, source: all["default"] ?? Object.values(all)[0] ?? "", named: all };
 }
 
-/** What is wrong with a template, with its line; undefined: it compiles. */
-export function templateProblem(source: string): string | undefined {
+/** What is wrong with a template or named ones, with the line; undefined: they compile. */
+export function templateProblem(source: string | NamedTemplates): string | undefined {
   return compileProblem(() => compileChatTemplate(source, {}));
 }
 

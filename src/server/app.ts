@@ -10,6 +10,7 @@ import type { ServerContext } from "./context.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import { failureResponse } from "./failure.ts";
 import { parseRoutes } from "./parse-routes.ts";
+import { poolingRoutes } from "./pooling-routes.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
@@ -88,6 +89,7 @@ export function createApp(context: ServerContext) {
       },
     )
     .use(tokenRoutes(context, (request) => begin(request, "req")))
+    .use(poolingRoutes(context, begin))
     .use(parseRoutes(config.maxPayloadSize, (request) => begin(request, "req")))
     .get("/v1/models", () => modelList(fleet.list()), { detail: { tags: ["OpenAI"], summary: "List models" } })
     .get(
@@ -113,7 +115,7 @@ export function createApp(context: ServerContext) {
 }
 
 /** How the paths begin that need a key. */
-const LOCKED = /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning)/;
+const LOCKED = /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning|generate|rerank)/;
 
 /** What of a request's event is read before it is routed. Elysia's types hide the path that its router goes by. */
 interface RequestEvent {

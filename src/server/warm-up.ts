@@ -18,6 +18,7 @@ export async function warmUp(
   apiKey?: string,
 ): Promise<void> {
   for (const { entry, tokenizer } of models) {
+    if (entry.pooling !== undefined) continue; // it does not chat
     if (entry.contextLength === 0) continue; // nothing would stop the request before the engine
     for (let i = 0; i < REQUESTS; i++) {
       const body = JSON.stringify({

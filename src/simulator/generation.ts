@@ -1,6 +1,7 @@
 import type { OutputPlan, Sequence } from "./core/sequence.ts";
+import { playFault } from "./faults.ts";
 import type { ServerCall } from "./grpc/stream.ts";
-import { type SimulatorHost, takeRule } from "./host.ts";
+import { opened, type SimulatorHost, takeRule } from "./host.ts";
 import { contentFor } from "./output/content.ts";
 import { planOutput } from "./output/plan.ts";
 import type { Sampling } from "./sampling.ts";
@@ -47,6 +48,7 @@ export class Generation {
   readonly choices: Choice[] = [];
   readonly rule: ScriptRule | undefined;
   private readonly record: RequestRecord;
+  private readonly close: () => void;
   private tokens = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private over = false;
@@ -61,9 +63,7 @@ export class Generation {
     this.rule = takeRule(host, prompt);
     this.record = logRequest(host, spec, call, "running");
     for (let index = 0; index < sampling.n; index++) this.choices.push(newChoice(index));
-    const twins = host.open.get(spec.requestId);
-    if (twins) twins.add(this);
-    else host.open.set(spec.requestId, new Set([this]));
+    this.close = opened(host, spec.requestId, this);
     call.onCancel = () => this.end("cancelled");
     call.onDrain = () => {
       for (const choice of this.choices) this.forward(choice);
@@ -190,33 +190,13 @@ export class Generation {
     const fault = this.rule?.fault;
     if (this.over || !fault || !("afterTokens" in fault) || this.tokens < fault.afterTokens) return this.over;
     if (this.spec.stream) for (const choice of this.choices) this.sendChunk(choice, choice.generated - choice.sent);
-    const { connection } = this.call;
-    switch (fault.kind) {
-      case "goaway":
-        if (this.tokens === fault.afterTokens) connection.goAway(fault.code);
-        if (fault.code === 0) return false;
-        this.end("faulted");
-        connection.end();
-        connection.lost();
-        return true;
-      case "status":
-        this.end("faulted", fault.message);
-        this.call.end(fault.code, fault.message);
-        return true;
-      case "reset":
-        this.end("faulted");
-        this.call.reset(fault.code);
-        return true;
-      case "disconnect":
-        this.end("faulted");
-        connection.destroy();
-        return true;
-      case "exit":
-        this.end("faulted");
-        connection.flush();
-        this.host.exit(fault.code);
-        return true;
+    if (fault.kind === "goaway" && fault.code === 0) {
+      if (this.tokens === fault.afterTokens) playFault(fault, this.call, this.host);
+      return false;
     }
+    this.end("faulted", fault.kind === "status" ? fault.message : undefined);
+    playFault(fault, this.call, this.host);
+    return true;
   }
 
   /** Books the end once, and frees what the engine holds. The call itself is left to the caller. */
@@ -237,9 +217,7 @@ export class Generation {
     record.outcome = outcome;
     if (details !== undefined) record.details = details;
     record.tokensSent = this.choices.reduce((sum, c) => sum + (this.spec.stream ? c.sent : c.generated), 0);
-    const twins = host.open.get(this.spec.requestId);
-    twins?.delete(this);
-    if (twins?.size === 0) host.open.delete(this.spec.requestId);
+    this.close();
   }
 }
 

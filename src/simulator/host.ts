@@ -1,11 +1,15 @@
 import type { EngineDriver } from "./core/driver.ts";
 import type { KvPublisher } from "./dialects/kv-publisher.ts";
-import type { Generation } from "./generation.ts";
 import type { Connection } from "./grpc/connection.ts";
 import type { SimulatedModel } from "./model/simulated-model.ts";
 import type { Content } from "./output/answer.ts";
 import { matches, type ScriptRule } from "./script/rule.ts";
 import type { RequestLog, SimulatorCounts } from "./stats.ts";
+
+/** A request that runs, as the engine's Abort call knows it. */
+export interface OpenRequest {
+  abort(): void;
+}
 
 /** Everything that a dialect and its generations need of the simulated engine. */
 export interface SimulatorHost {
@@ -13,8 +17,8 @@ export interface SimulatorHost {
   readonly driver: EngineDriver;
   readonly counts: SimulatorCounts;
   readonly log: RequestLog;
-  /** Open generations by request id: an id may be open more than once. */
-  readonly open: Map<string, Set<Generation>>;
+  /** Requests that run, by their id: an id may be open more than once. */
+  readonly open: Map<string, Set<OpenRequest>>;
   readonly rules: readonly ScriptRule[];
   /** How often each rule has applied. */
   readonly ruleUses: Map<ScriptRule, number>;
@@ -34,6 +38,16 @@ export interface SimulatorHost {
   connections(): Iterable<Connection>;
   /** A script ends the process. */
   exit(code: number): void;
+}
+
+/** Books a request as running; gives what takes it out again. */
+export function opened({ open }: SimulatorHost, id: string, request: OpenRequest): () => void {
+  const twins = open.get(id) ?? new Set();
+  open.set(id, twins.add(request));
+  return () => {
+    twins.delete(request);
+    if (twins.size === 0 && open.get(id) === twins) open.delete(id);
+  };
 }
 
 /** The rule for a prompt, counted as used; undefined when none applies. */

@@ -66,6 +66,14 @@ export const simulatorOptions = {
     group: "Model",
     help: "Size of the vocabulary with its padding (default: from the model's configuration).",
   },
+  poolingDim: {
+    flag: "pooling-dim",
+    type: "integer",
+    min: 1,
+    max: 65536,
+    group: "Model",
+    help: "Give vectors of that many numbers instead of text: texts that share tokens are near each other.",
+  },
   output: {
     flag: "output",
     type: "enum",

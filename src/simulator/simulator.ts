@@ -7,7 +7,6 @@ import { defaultCoreOptions } from "./core/options.ts";
 import type { Dialect } from "./dialects/dialect.ts";
 import { createKvPublisher } from "./dialects/kv-publisher.ts";
 import { vllm } from "./dialects/vllm.ts";
-import type { Generation } from "./generation.ts";
 import { healthMethods } from "./grpc/health.ts";
 import { reflectionMethods } from "./grpc/reflection.ts";
 import { type GrpcMethod, type GrpcServer, serveGrpc } from "./grpc/server.ts";
@@ -87,7 +86,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     driver,
     counts,
     log,
-    open: new Map<string, Set<Generation>>(),
+    open: new Map(),
     rules,
     ruleUses: new Map(),
     echo: options.output === "echo",
@@ -189,8 +188,10 @@ async function loadModel(
     path: modelPath ?? DEMO_MODEL,
     servedName: options.servedModelName,
     contextLength: options.contextLength,
-    kvTokens: Math.floor(options.kvTokens / options.blockSize) * options.blockSize,
+    // A pooled prompt may fill the context, and the core makes one token of it.
+    kvTokens: Math.floor(options.kvTokens / options.blockSize) * options.blockSize - (options.poolingDim ? 1 : 0),
     vocabSize: options.vocabSize,
+    poolingDim: options.poolingDim,
     tokenizer,
   });
 }

@@ -7,6 +7,7 @@ import { toEngineError } from "../engine-error.ts";
 import type { GrpcError } from "../grpc-error.ts";
 import { type PlainMessage, protoPackage } from "../proto.ts";
 import { GenerateResponseDecoder } from "./decode.ts";
+import { startEmbed } from "./embed.ts";
 import { startGeneration } from "./generation.ts";
 import { toModelInfo, toServerInfo } from "./info.ts";
 
@@ -18,7 +19,7 @@ const ABORT_DEADLINE_MS = 5000;
 const proto = protoPackage("vllm.grpc.engine", vllmText);
 
 export interface VllmEngineOptions {
-  /** Carries the generations. */
+  /** Carries generations and embeddings. */
   readonly stream: Channel;
   /** Carries everything else; may be the same channel. */
   readonly control: Channel;
@@ -74,6 +75,10 @@ export function createVllmEngine({ stream, control }: VllmEngineOptions): Engine
     dialect: "vllm",
     generate: (request, handler) =>
       startGeneration(stream, decoder, request, handler, () => {
+        abort([request.requestId]).catch(() => {});
+      }),
+    embed: (request, signal) =>
+      startEmbed(stream, request, signal, () => {
         abort([request.requestId]).catch(() => {});
       }),
     abort,

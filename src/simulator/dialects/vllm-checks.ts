@@ -148,7 +148,8 @@ function json(text: string): unknown {
   }
 }
 
-function promptProblem(prompt: Uint32Array, model: SimulatedModel): string | undefined {
+/** The same against a prompt alone. */
+export function promptProblem(prompt: Uint32Array, model: SimulatedModel): string | undefined {
   if (prompt.length === 0) return "The decoder prompt cannot be empty";
   const limit = model.contextLength;
   if (prompt.length > limit)
@@ -156,7 +157,7 @@ function promptProblem(prompt: Uint32Array, model: SimulatedModel): string | und
       `The decoder prompt (length ${prompt.length}) is longer than the maximum model length of ${limit}. ` +
       "Make sure that `max_model_len` is no smaller than the number of text tokens."
     );
-  if (prompt.length === limit)
+  if (prompt.length === limit && model.poolingDim === undefined)
     return (
       `The decoder prompt (length ${prompt.length}) plus the number of requested output tokens (at least 1) is longer ` +
       `than the maximum model length of ${limit}. Make sure that \`max_model_len\` is no smaller than the number of ` +

@@ -6,7 +6,7 @@ const VERSION = "0.32.0";
 /** GetModelInfoResponse. */
 export function modelInfo({ model }: SimulatorHost, w: ProtoWriter): void {
   w.text(1, model.path);
-  w.uint(2, 1);
+  w.uint(2, model.poolingDim === undefined ? 1 : 0);
   w.uint(3, model.contextLength);
   w.uint(4, model.vocabSize);
   w.text(6, model.servedName);

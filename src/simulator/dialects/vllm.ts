@@ -1,7 +1,6 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
 import { type Choice, Generation, type GenerationSpec, type GenerationWriter, logRequest } from "../generation.ts";
 import type { GrpcMethod } from "../grpc/server.ts";
-import type { ServerCall } from "../grpc/stream.ts";
 import type { SimulatorHost } from "../host.ts";
 import { packBundle, pieces, type TokenizerZip } from "../model/bundle.ts";
 import { logprobRow } from "../output/logprobs.ts";
@@ -9,8 +8,9 @@ import { ProtoError, ProtoReader } from "../wire/reader.ts";
 import { ProtoWriter } from "../wire/writer.ts";
 import type { Dialect } from "./dialect.ts";
 import { refusal } from "./vllm-checks.ts";
+import { embed } from "./vllm-embed.ts";
 import { loads, modelInfo, serverInfo } from "./vllm-info.ts";
-import { decodeGenerateRequest, tokenized } from "./vllm-request.ts";
+import { decodeGenerateRequest } from "./vllm-request.ts";
 
 /** `vllm.grpc.engine.VllmEngine` as vLLM 0.32 with its gRPC servicer serves it. */
 export const vllm: Dialect = {
@@ -18,7 +18,7 @@ export const vllm: Dialect = {
   service: "vllm.grpc.engine.VllmEngine",
   methods: (host) => ({
     Generate: generate(host),
-    Embed: embed,
+    Embed: embed(host),
     HealthCheck: unary((w) => {
       w.uint(1, host.alive ? 1 : 0);
       w.text(2, host.alive ? "Health" : "Engine is not alive");
@@ -90,7 +90,10 @@ function generate(host: SimulatorHost): GrpcMethod {
         ...(request.dataParallelRank !== undefined ? { data_parallel_rank: request.dataParallelRank } : {}),
       },
     };
-    const problem = refusal(request, prompt, host.model);
+    const problem =
+      host.model.poolingDim === undefined
+        ? refusal(request, prompt, host.model)
+        : "This model does not support generation";
     if (problem !== undefined) {
       logRequest(host, spec, call, "refused", problem);
       return call.end(GrpcStatus.INVALID_ARGUMENT, problem);
@@ -225,19 +228,6 @@ function abort(host: SimulatorHost): GrpcMethod {
 }
 
 const NO_BYTES = new Uint8Array(0);
-
-const embed: GrpcMethod = (call: ServerCall, message) => {
-  let input: Uint32Array | undefined;
-  const r = new ProtoReader(message);
-  while (r.next()) {
-    if (r.field === 2) input = tokenized(r.message());
-    else r.skip();
-  }
-  call.end(
-    GrpcStatus.INVALID_ARGUMENT,
-    input ? "This model does not support pooling" : "EmbedRequest requires tokenized input",
-  );
-};
 
 function tokenizerBundle(host: SimulatorHost): GrpcMethod {
   let zip: TokenizerZip | undefined;

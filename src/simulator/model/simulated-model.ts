@@ -12,6 +12,8 @@ export interface SimulatedModel {
   readonly architectures: readonly string[];
   readonly contextLength: number;
   readonly vocabSize: number;
+  /** Numbers of a vector; undefined: the model generates. */
+  readonly poolingDim: number | undefined;
   /** EOS ids of config.json: a generation ends there without a matched stop. */
   readonly eosTokenIds: readonly number[];
   /** EOS ids that only generation_config.json names: reported as matched stop. */
@@ -61,6 +63,7 @@ export interface ModelSettings {
   readonly contextLength: number | undefined;
   readonly kvTokens: number;
   readonly vocabSize: number | undefined;
+  readonly poolingDim: number | undefined;
   readonly tokenizer: Tokenizer | undefined;
 }
 
@@ -93,6 +96,7 @@ export function describeModel(files: ReadonlyMap<string, Uint8Array>, settings: 
     vocabSize:
       settings.vocabSize ??
       Math.max(numbers(config["vocab_size"])[0] ?? 0, highest + 1, settings.tokenizer?.vocabSize ?? 0),
+    poolingDim: settings.poolingDim,
     eosTokenIds,
     otherEosTokenIds: numbers(generation["eos_token_id"]).filter((id) => !eosTokenIds.includes(id)),
     padTokenId:

@@ -1,6 +1,8 @@
 /** An engine in memory whose answers a test gives itself, one call after the other. */
 import {
   type ChoiceFinish,
+  type EmbedReply,
+  type EmbedRequest,
   type Engine,
   EngineError,
   type GenerateCall,
@@ -82,7 +84,18 @@ export class ScriptedEngine implements Engine {
   readonly calls: ScriptedCall[] = [];
   closed = 0;
 
-  constructor(private readonly script: (call: ScriptedCall) => void = () => {}) {}
+  constructor(
+    private readonly script: (call: ScriptedCall) => void = () => {},
+    private readonly embedder: Engine["embed"] = () =>
+      Promise.reject(new EngineError("invalid", "This model does not support pooling")),
+  ) {}
+
+  readonly embeds: EmbedRequest[] = [];
+
+  embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedReply> {
+    this.embeds.push(request);
+    return this.embedder(request, signal);
+  }
 
   generate(request: GenerateRequest, handler: GenerateHandler): GenerateCall {
     const call = new ScriptedCall(request, handler);
