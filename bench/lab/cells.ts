@@ -77,10 +77,10 @@ const figure = (
 
 const perToken = (id: string, label: string, target: number): LoadFigure =>
   figure(id, `CPU per token, ${label}`, "us", 2, (r) => r.cpu_us_per_token, target);
-const perRequest = (id: string, label: string): LoadFigure =>
-  figure(id, `CPU per request, ${label}`, "ms", 3, (r) => r.cpu_ms_per_request);
+const perRequest = (id: string, label: string, target?: number): LoadFigure =>
+  figure(id, `CPU per request, ${label}`, "ms", 3, (r) => r.cpu_ms_per_request, target);
 const firstToken = (id: string, label: string): LoadFigure =>
-  figure(id, `TTFT p50, ${label}`, "ms", 2, (r) => r.time_to_first_token_ms?.p50);
+  figure(id, `TTFT p50, ${label}`, "ms", 2, (r) => r.time_to_first_token_ms?.p50, 0.5);
 
 /** A token per stream each 15 ms: each one costs a read, a wake-up and a write. */
 export function pacedGroup(quick: boolean): Group {
@@ -144,7 +144,7 @@ export function bulkGroup(quick: boolean): Group {
         flags: words(
           `--streams 32 --requests ${some} --repeat ${repeat} --warmup 100 --prompt-tokens 100 --max-tokens 8`,
         ),
-        figures: [perRequest("small", "100 in, 8 out, streamed, 32 at once")],
+        figures: [perRequest("small", "100 in, 8 out, streamed, 32 at once", 0.6)],
       },
       {
         id: "unary",
@@ -168,7 +168,7 @@ export function bulkGroup(quick: boolean): Group {
         id: "long",
         saturates: true,
         flags: words(`--streams 8 --requests ${few} --repeat ${repeat} --warmup 8 --prompt-tokens 8000 --max-tokens 1`),
-        figures: [perRequest("long", "8k in, 1 out, 8 at once")],
+        figures: [perRequest("long", "8k in, 1 out, 8 at once", 0.4)],
       },
     ],
   };
