@@ -51,7 +51,7 @@ const FAMILIES: readonly Family[] = [
   },
   {
     name: "DeepSeek V3",
-    args: ["--tool-call-parser", "deepseek_v3", "--reasoning-parser", "deepseek-r1"],
+    args: ["--tool-call-parser", "deepseek_v3", "--reasoning-parser", "deepseek_v31"],
     template: MESSAGES(
       `{{ c.function.name }}:{{ c.function.arguments }};`,
       "[assistant]<｜tool▁calls▁begin｜>CALLS",
@@ -76,6 +76,11 @@ const scriptOf = ({ thoughts, calls, results }: Family) =>
     { contains: "cut the call", text: thoughts + calls(CITIES).slice(0, calls(CITIES).indexOf("Oslo") + 2) },
     { contains: "both towns", text: thoughts + calls(CITIES), tokens_per_message: [1, 2, 5, 1] },
     { contains: "say hi in Python", text: CODE_CALL, tokens_per_message: [1, 4] },
+    {
+      contains: "refused once",
+      fault: { kind: "status", code: "INVALID_ARGUMENT", message: "Invalid structural tag specification." },
+      times: 1,
+    },
     { contains: "say JSON", text: '{"city": "Oslo"}' },
   ]);
 
@@ -205,15 +210,65 @@ for (const family of FAMILIES) {
       expect(answer.choices[0]!.message.tool_calls).toBeUndefined();
     });
 
-    test("a call that must be made is forced on the engine", async () => {
-      await client.chat.completions.create({
-        model,
-        messages: user("weather of both towns"),
-        tools: declared(),
-        tool_choice: "required",
-        parallel_tool_calls: false,
+    const named = { type: "function" as const, function: { name: "get_weather" } };
+    test.each([
+      ["required", "required" as const, "tool_calls"],
+      ["named", named, "stop"],
+    ])("a call that must be made is made: %s", async (_, tool_choice, finish_reason) => {
+      const ask = { model, messages: user("nothing that a script knows"), tools: declared(), tool_choice, n: 2 };
+      const body = { ...ask, parallel_tool_calls: false };
+      const whole = await client.chat.completions.create(body);
+      const stream = await client.chat.completions
+        .stream({ ...body, stream_options: { include_usage: true } })
+        .finalChatCompletion();
+      expect(told(stream)).toEqual(told(whole));
+      expect(whole.choices.length).toBe(2);
+      for (const choice of [...whole.choices, ...stream.choices]) {
+        expect(choice).toMatchObject({ finish_reason, message: { content: null } });
+        const calls = choice.message.tool_calls!.map((call) => call.type === "function" && call.function);
+        expect(calls).toEqual([{ name: "get_weather", arguments: '{"city":"simulated"}' }]);
+      }
+      expect((await engine.requests()).at(-1)!.sampling["constraint"]).toMatchObject({ kind: "structural_tag" });
+    });
+
+    test("an engine that refuses the form of a call is asked for JSON", async () => {
+      const body = { model, messages: user("refused once"), tools: declared(), tool_choice: "required" as const };
+      const { choices } = await client.chat.completions.create(body);
+      expect(choices[0]).toMatchObject({
+        finish_reason: "tool_calls",
+        message: { tool_calls: [{ function: { name: "get_weather", arguments: '{"city":"simulated"}' } }] },
       });
-      expect(JSON.stringify((await engine.requests()).at(-1)!.sampling["constraint"])).toContain("get_weather");
+      const kinds = (await engine.requests())
+        .slice(-2)
+        .map((request) => (request.sampling["constraint"] as { kind: string }).kind);
+      expect(kinds).toEqual(["structural_tag", "json_schema"]);
+    });
+
+    test("strict tools bind the engine to their schemas, and the answer stays free", async () => {
+      const tools = declared().map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
+      const { choices } = await client.chat.completions.create({ model, messages: user("nothing known"), tools });
+      expect(choices[0]!.message.content).toContain("I am a simulated engine");
+      const { constraint } = (await engine.requests()).at(-1)!.sampling as {
+        constraint: { kind: string; value: string };
+      };
+      expect(constraint.kind).toBe("structural_tag");
+      expect(constraint.value).toContain('"at_least_one":false');
+    });
+
+    test.if(family.args.length === 0)("a grammar: told under auto, enforced where the tool is named", async () => {
+      const format = { type: "grammar" as const, grammar: { syntax: "regex" as const, definition: "[0-9]{3}-ok" } };
+      const tools = [{ type: "custom" as const, custom: { name: "run_code", format } }];
+      const free = await client.chat.completions.create({ model, messages: user("say hi in Python"), tools });
+      expect(free.choices[0]).toMatchObject({
+        finish_reason: "tool_calls",
+        message: { content: null, tool_calls: [{ type: "custom", custom: { name: "run_code", input: CODE } }] },
+      });
+      const tool_choice = { type: "custom" as const, custom: { name: "run_code" } };
+      const bound = await client.chat.completions.create({ model, messages: user("unknown"), tools, tool_choice });
+      expect(bound.choices[0]).toMatchObject({
+        finish_reason: "stop",
+        message: { content: null, tool_calls: [{ type: "custom", custom: { name: "run_code", input: "000-ok" } }] },
+      });
     });
 
     test.if(family.args.length === 0)("custom tools and legacy functions, through the stream helper", async () => {
