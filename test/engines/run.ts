@@ -19,6 +19,7 @@ import { answerDifferences, expectationFaults } from "./compare.ts";
 import { gatewayChecks } from "./gateway-checks.ts";
 import { type CaseResult, writeResults } from "./results.ts";
 import { enginesFolder, ServerStartError, startGateway, startVllm } from "./servers.ts";
+import { toolChecks } from "./tool-checks.ts";
 
 const { values: options } = parseArgs({
   args: process.argv.slice(2),
@@ -71,7 +72,7 @@ function judge(test: EngineCase, theirs: Both, ours: Both): CaseResult {
 }
 
 async function runModel(model: "tiny" | "smollm2", cases: readonly EngineCase[]): Promise<CaseResult[]> {
-  const theirs = await peerAnswers(model, cases);
+  const theirs = cases.length === 0 ? [] : await peerAnswers(model, cases);
   console.log(`starting vLLM's gRPC server with ${model} ...`);
   const engine = await startVllm("grpc", model, CONTEXT);
   try {
@@ -81,6 +82,7 @@ async function runModel(model: "tiny" | "smollm2", cases: readonly EngineCase[])
       const results = cases.map((test, i) => judge(test, theirs[i]!, ours[i]!));
       if (model === "tiny" && options.only === undefined)
         results.push(...(await gatewayChecks(gateway.url, engine.url)));
+      results.push(...(await toolChecks(model, engine.url, options.only ?? "")));
       return results;
     } finally {
       await gateway.stop();
@@ -103,7 +105,7 @@ const wanted = engineCases.filter((c) => options.only === undefined || c.name.in
 const results: CaseResult[] = [];
 for (const model of ["tiny", "smollm2"] as const) {
   const cases = wanted.filter((c) => c.model === model);
-  if (cases.length === 0) continue;
+  if (cases.length === 0 && !options.only?.startsWith("tools")) continue;
   if (!existsSync(join(enginesFolder, model, "config.json"))) {
     console.error(`engines: the model ${model} is missing; run test/engines/setup-vllm-cpu.sh --real`);
     process.exit(1);

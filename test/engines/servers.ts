@@ -132,10 +132,13 @@ export async function startVllm(kind: "http" | "grpc", model: string, context: n
   return { ...server, url: `${kind}://${server.url}` };
 }
 
+/** vLLM's own HTTP server runs without parsers. */
+const NO_PARSERS = ["--reasoning-parser", "passthrough", "--tool-call-parser", "passthrough"] as const;
+
 /** The compiled gateway in front of a worker. */
 export async function startGateway(
   workerUrl: string,
-  flags: readonly string[] = [],
+  flags: readonly string[] = NO_PARSERS,
   limitMs = 60_000,
 ): Promise<RunningServer> {
   return startServer(
@@ -150,11 +153,6 @@ export async function startGateway(
       "1",
       "--worker-urls",
       workerUrl,
-      // vLLM's own HTTP server runs without parsers
-      "--reasoning-parser",
-      "passthrough",
-      "--tool-call-parser",
-      "passthrough",
       ...flags,
     ],
     /ready on (\S+?),/,
