@@ -185,3 +185,22 @@ describe("parsers and encoder", () => {
     expect(own?.template).toMatchObject({ source: "mine" });
   });
 });
+
+test("what a model's vectors are is looked up only where the engine does not generate", async () => {
+  const pooling = new Map(files).set(
+    "config.json",
+    Buffer.from(JSON.stringify({ architectures: ["BertModel"], is_matryoshka: true })),
+  );
+  class Pooling extends ScriptedEngine {
+    override async tokenizerBundle(): Promise<never> {
+      return pooling as never;
+    }
+  }
+  const catalog = new ModelCatalog(config(), undefined, testCompute);
+  await catalog.add(info({ servedModelName: "generates" }), new Pooling());
+  await catalog.add(info({ servedModelName: "embeds", isGeneration: false }), new Pooling());
+  expect(catalog.entries().map(({ id, pooling: traits }) => [id, traits])).toEqual([
+    ["generates", undefined],
+    ["embeds", { matryoshka: "any", classes: undefined }],
+  ]);
+});
