@@ -1,5 +1,5 @@
 import type { ContentFilter } from "../parsers/filter.ts";
-import { reasoningFamily, toolParserName } from "../parsers/names.ts";
+import { familiesOf, reasoningFamily, toolParserName } from "../parsers/names.ts";
 import { createOutputParser, type OutputParser } from "../parsers/parser.ts";
 import type { ToolSchema } from "../parsers/tools.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -26,8 +26,11 @@ export interface AnswerShape {
   /** Reasoning is told as text, with its markers where they stand around it; in formats of channels without them. */
   readonly mergesReasoning?: boolean;
   readonly isForced: boolean;
-  /** A grammar that the engine was told has the markers: they may come as tokens of their own, or spelled out in others. */
-  readonly spelledMarkers?: boolean;
+  /**
+   * Markers that a grammar of the engine has, which may come as tokens of their own or spelled out in others: `all`, or `calls`, those
+   * of calls alone. Others count as the tokens that they are, so that text about them stays text.
+   */
+  readonly spelledMarkers?: "all" | "calls" | undefined;
   /** A parser to use in the place of the model's own, for answers that a grammar forces into another form. */
   readonly forced?: (filter: ContentFilter | undefined, singleTokenMarkers: ReadonlySet<string>) => OutputParser;
 }
@@ -86,6 +89,19 @@ function plainUntil(
   return family !== undefined && all.every((marker) => singleTokens.has(marker)) ? new Set(family.open) : undefined;
 }
 
+/** The markers that count only as the single tokens that they are. */
+function byTokenOnly(
+  markers: ReadonlySet<string>,
+  { reasoning, tool }: ParserNames,
+  spelled: AnswerShape["spelledMarkers"],
+): ReadonlySet<string> {
+  if (spelled === "all") return NO_NAMES;
+  // in a format of channels there is no telling apart
+  if (spelled === undefined || familiesOf(reasoning, tool).unified !== undefined) return markers;
+  const family = reasoningFamily(reasoning);
+  return new Set([...(family?.open ?? []), ...(family?.close ?? [])].filter((marker) => markers.has(marker)));
+}
+
 /** A call's id as OpenAI's look: `call_` and 24 characters. */
 const newCallId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
@@ -109,7 +125,7 @@ export function parsingOptions(
   const tool = shape.parseTools ? names.tool : undefined;
   if (names.reasoning === undefined && tool === undefined && shape.forced === undefined) return undefined;
   const markers = markersOf(tokenizer, names);
-  const singleTokens = shape.spelledMarkers === true ? NO_NAMES : markers.texts;
+  const singleTokens = byTokenOnly(markers.texts, names, shape.spelledMarkers);
   const parser = (filter: ContentFilter | undefined) =>
     shape.forced?.(filter, singleTokens) ??
     createOutputParser(names.reasoning, names.tool, {

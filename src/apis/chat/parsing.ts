@@ -97,7 +97,7 @@ export function plannedParsing(
     parseTools: parse,
     startsInReasoning,
     single,
-    spelledMarkers: plan.constraint?.kind === "structural_tag",
+    spelledMarkers: plan.constraint?.kind !== "structural_tag" ? undefined : plan.mustCall ? "all" : "calls",
     ...options,
     ...(output !== "native" && {
       forced: (filter, singleTokenMarkers) =>

@@ -30,6 +30,8 @@ interface Way {
 export interface ToolPlan extends Way {
   /** The answer is searched for calls. */
   readonly parse: boolean;
+  /** The answer is made of calls. */
+  readonly mustCall: boolean;
   /** What to do instead where the engine refuses the constraint; undefined: there is nothing else. */
   readonly otherwise?: Way;
   /** Only the first call counts. */
@@ -79,7 +81,7 @@ export function planTools(
   const tools = distinct(offeredTools(conversation));
   const { mode, named } = conversation.toolChoice;
   const single = !conversation.parallelToolCalls;
-  const native = { output: "native", constraint: undefined, single, tools } as const;
+  const native = { output: "native", constraint: undefined, mustCall: false, single, tools } as const;
   if (tools.length === 0 || mode === "none") return { ...native, parse: false };
   if (mode === "auto") {
     const parse = toolParserName(options.toolParser) !== undefined;
@@ -97,7 +99,7 @@ export function planTools(
   if (only === undefined)
     throw new InvalidRequestError("tool_choice names no tool of the request", { param: "tool_choice" });
   // the one function that is named is called once, as OpenAI does
-  const forced = { tools, parse: true, single: single || named !== undefined };
+  const forced = { tools, parse: true, mustCall: true, single: single || named !== undefined };
   const isWritten = only.grammar !== undefined && (named !== undefined || (others.length === 0 && single));
   if (isWritten) return { ...forced, ...writtenText(only, options) };
   const tag = structuralTag(callable, forced.single, options);

@@ -31,11 +31,16 @@ async function until(condition: () => boolean, what: string): Promise<void> {
 }
 
 async function start(args: string[], publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {}) {
-  const state = { healthy: true, checks: 0 };
+  const state: { healthy: boolean; checks: number; constraintsStart?: string } = { healthy: true, checks: 0 };
   engine = await startVllmServer({
     HealthCheck(call) {
       state.checks++;
       call.send({ healthy: state.healthy, message: "told by the engine" });
+      call.end();
+    },
+    GetServerInfo(call) {
+      if (state.constraintsStart === undefined) return call.end(12, "not offered");
+      call.send({ constrained_decoding_start: state.constraintsStart });
       call.end();
     },
     GetModelInfo(call) {
@@ -78,6 +83,17 @@ test("a worker counts only when every thread knows it", async () => {
   expect(await ready).toMatchObject({ url: world.url, slot: 0, dialect: "vllm", model: "served" });
   expect(world.board.state(0)).toBe(WorkerState.ready);
   expect(published[1]?.models.map(({ id, contextLength }) => [id, contextLength])).toEqual([["served", 512]]);
+});
+
+test.each<[string | undefined, boolean | undefined]>([
+  ["after_reasoning", true],
+  ["first_token", false],
+  ["", undefined],
+  [undefined, undefined],
+])("an engine that says of its constraints that they start %p: they wait for reasoning: %p", async (said, waits) => {
+  const world = await start([]);
+  if (said !== undefined) world.state.constraintsStart = said;
+  expect((await world.start().ready).waitsForReasoning).toBe(waits);
 });
 
 test("an unhealthy worker is taken out after the threshold and comes back after its own", async () => {

@@ -69,6 +69,17 @@ describe("models", () => {
     }
   });
 
+  test("wait for reasoning where all of their workers say so", () => {
+    const waits = (...said: (boolean | undefined)[]) => {
+      const workers = said.map((waitsForReasoning, i) => ({ ...worker(`w${i}`, "b"), waitsForReasoning }));
+      view.apply(fleet([worker("other", "org/a"), ...workers]));
+      return view.model("b").waitsForReasoning;
+    };
+    expect([waits(true), waits(false), waits(undefined)]).toEqual([true, false, undefined]);
+    expect([waits(true, true), waits(true, false), waits(true, undefined)]).toEqual([true, undefined, undefined]);
+    expect(waits()).toBeUndefined();
+  });
+
   test("a model without a template has none", () => {
     view.apply(fleet([], [modelEntry({ id: "base", template: undefined })]));
     expect(view.model("base").template).toBeUndefined();

@@ -34,6 +34,28 @@ describe("strict tools under tool_choice auto", () => {
     }
   });
 
+  test("markers of calls may come letter by letter, as the engine's grammar knows letters only; those of reasoning are tokens", async () => {
+    start((call) => {
+      const [, rest = ""] = OSLO.split("<tool_call>");
+      const spelled = (marker: string) => [...encode(marker.slice(0, 3)), ...encode(marker.slice(3))];
+      call.chunk([...spelled("<think>"), ...encode(" is a word. "), ...spelled("<tool_call>"), ...encode(rest)]).idle();
+      call.finish({ completionTokens: 30 }).end();
+    });
+    const read = async (body: object) => {
+      const answer = (await (await gateway.post({ ...ask, ...body })).json()) as { choices: { message: unknown }[] };
+      return answer.choices[0]!.message;
+    };
+    const told = "<think> is a word. ";
+    const called = [{ function: { name: "get_weather", arguments: '{"city":"Oslo"}' } }];
+    expect(await read({ tools: [STRICT] })).toMatchObject({ content: told, tool_calls: called });
+    // without a grammar, text about markers is text
+    expect(await read({})).toMatchObject({ role: "assistant", content: `${told}${OSLO}` });
+    // a forced answer has no text about markers
+    expect(await read({ tool_choice: "required" })).toMatchObject({
+      reasoning_content: expect.stringContaining("is a word"),
+    });
+  });
+
   test("without one, and beside a format of the answer, nothing changes", async () => {
     start((call) => play(["Cold."], call));
     await gateway.post({ ...ask, tools: [{ ...WEATHER, function: { ...WEATHER.function, strict: false } }] });
