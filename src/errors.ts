@@ -38,6 +38,20 @@ export class UnsupportedError extends InvalidRequestError {
 /** Prompt and answer do not fit the model's context. */
 export class ContextLengthError extends InvalidRequestError {
   override readonly code = "context_length_exceeded";
+  /** Tokens that were sent, and those that there may be, where they are known. */
+  readonly tokens: number | undefined;
+  readonly limit: number | undefined;
+
+  constructor(message: string, details: { param?: string; cause?: unknown; tokens?: number; limit?: number } = {}) {
+    super(message, details);
+    this.tokens = details.tokens;
+    this.limit = details.limit;
+  }
+}
+
+/** What a request goes on from is there, but cannot be gone on from. */
+export class PreconditionError extends InvalidRequestError {
+  override readonly code = "failed_precondition";
 }
 
 export class PayloadTooLargeError extends GatewayError {
@@ -65,6 +79,23 @@ export class RouteNotFoundError extends GatewayError {
 export class MethodNotAllowedError extends GatewayError {
   readonly status = 405;
   readonly code = "method_not_allowed";
+}
+
+/** No stored object of this id, or one of another tenant: the words are the same. */
+export class NotFoundError extends GatewayError {
+  readonly status = 404;
+  readonly code: string = "not_found";
+}
+
+/** The response or interaction that a request is to go on from is not there. */
+export class PreviousNotFoundError extends NotFoundError {
+  override readonly code = "previous_response_not_found";
+}
+
+/** It cannot be done in the state that the object is in. */
+export class ConflictError extends GatewayError {
+  readonly status = 409;
+  readonly code = "conflict";
 }
 
 export class ModelNotFoundError extends GatewayError {

@@ -31,6 +31,8 @@ export interface Message {
   readonly toolCalls?: readonly ToolCall[];
   /** The call that a tool message answers. */
   readonly toolCallId?: string;
+  /** A tool message whose tool failed. Its text is shown as it is; an empty one becomes "error". */
+  readonly isError?: true;
 }
 
 /** A grammar of Lark's notation, or a regular expression that the whole text matches. */
@@ -75,6 +77,13 @@ export interface Conversation {
   readonly continueFinalMessage: boolean | string;
   /** How much the model is to think: a level of OpenAI's scale, or a number up to 1. `none`, `minimal` and 0 switch thinking off. */
   readonly reasoningEffort?: string | number;
+  /** Turns thinking on or off where the template has a switch, whatever the effort; absent: the template's own default. */
+  readonly thinking?: boolean;
+  /**
+   * System and developer messages behind the first others stay where they are: as such where the template takes them there, else as
+   * user text in tags. Without it they go to the front.
+   */
+  readonly systemInPlace?: true;
   /** The format that is asked of the answer, in the form of Chat Completions; some templates tell the model. */
   readonly responseFormat?: unknown;
   readonly documents?: readonly unknown[];

@@ -67,6 +67,8 @@ export type GenerationEvent =
   | { readonly type: "error"; readonly error: GatewayError };
 
 export interface GenerationSink {
+  /** The engine has begun: comes once, before everything else but an error. For usage that is told at the start. */
+  begun?(counts: { readonly promptTokens: number; readonly cachedTokens: number }): void;
   emit(event: GenerationEvent): void;
   /** What was emitted so far belongs together: send it now. */
   flush(): void;

@@ -43,6 +43,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
   let cachedTokens = 0;
   let completionTokens = 0;
   let reasoningTokens = 0;
+  let begun = false;
   let over = false;
   let resolve!: () => void;
   const done = new Promise<void>((r) => {
@@ -92,6 +93,9 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
   function count(told: TokenChunk | ChoiceFinish): void {
     if (told.promptTokens > promptTokens && told.promptTokens < 2 ** 31) promptTokens = told.promptTokens;
     if (told.cachedTokens > cachedTokens) cachedTokens = told.cachedTokens;
+    if (begun) return;
+    begun = true;
+    sink.begun?.({ promptTokens, cachedTokens });
   }
 
   function closeChoice(choice: Choice, finish?: ChoiceFinish): void {

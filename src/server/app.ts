@@ -1,24 +1,30 @@
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { handleChat } from "../apis/chat/handle.ts";
 import { chatRequest, chatResponse } from "../apis/chat/schema.ts";
-import { modelList, modelObject } from "../apis/models/objects.ts";
+import { errorFamily, idHeaders } from "../apis/errors.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
-import { InvalidRequestError, ModelNotFoundError, ShuttingDownError } from "../errors.ts";
+import { InvalidRequestError, ShuttingDownError } from "../errors.ts";
 import { keyCheck } from "./auth.ts";
 import { readJson } from "./body.ts";
+import { completionsRoutes } from "./completions-routes.ts";
 import type { ServerContext } from "./context.ts";
+import { conversationsRoutes } from "./conversations-routes.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import { failureResponse } from "./failure.ts";
+import { interactionsRoutes } from "./interactions-routes.ts";
+import { messagesRoutes } from "./messages-routes.ts";
+import { modelsRoutes } from "./models-routes.ts";
 import { parseRoutes } from "./parse-routes.ts";
 import { poolingRoutes } from "./pooling-routes.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
+import { responsesRoutes } from "./responses-routes.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
 /** The whole HTTP surface of one serving thread. */
 export function createApp(context: ServerContext) {
-  const { config, fleet, scopes } = context;
+  const { config, scopes } = context;
   const checkKey = keyCheck(config.apiKey);
   const methods = new Map<string, string[]>();
   /** Requests whose body is being read have begun, too: a shutdown waits for them. */
@@ -36,7 +42,9 @@ export function createApp(context: ServerContext) {
 
   /** Destructured, since Elysia reads the source of its hooks: one that hands the whole event on has each request's cookies, headers and query parsed. */
   function onRequest({ request, set, path }: RequestEvent): Response | undefined {
-    if (request.method !== "POST") set.headers["x-request-id"] = requestId(request, config); // POST handlers say theirs
+    // POST handlers say theirs
+    if (request.method !== "POST")
+      Object.assign(set.headers, idHeaders(errorFamily(path ?? "", request.headers), requestId(request, config)));
     const origin = request.headers.get("origin");
     if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
     if (request.method === "OPTIONS") return preflight(request, config.corsAllowedOrigins);
@@ -44,7 +52,7 @@ export function createApp(context: ServerContext) {
     if (request.url.startsWith("/") && request.method === "POST")
       throw new InvalidRequestError("The request needs a Host header with the name of this server");
     if (!needsKey(path)) return undefined;
-    checkKey(request.headers);
+    checkKey(request.headers, request.url);
     if (context.draining()) throw new ShuttingDownError();
     return undefined;
   }
@@ -89,21 +97,16 @@ export function createApp(context: ServerContext) {
       },
     )
     .use(tokenRoutes(context, (request) => begin(request, "req")))
+    .use(completionsRoutes(context, begin))
     .use(poolingRoutes(context, begin))
+    .use(responsesRoutes(context, begin))
+    .use(conversationsRoutes(context, begin))
+    .use(messagesRoutes(context, begin))
+    .use(interactionsRoutes(context, begin))
     .use(parseRoutes(config.maxPayloadSize, (request) => begin(request, "req")))
-    .get("/v1/models", () => modelList(fleet.list()), { detail: { tags: ["OpenAI"], summary: "List models" } })
-    .get(
-      "/v1/models/*",
-      ({ params }) => {
-        const name = decode(params["*"]);
-        const { entry } = fleet.model(name);
-        return modelObject(entry, name);
-      },
-      {
-        params: t.Object({ "*": t.String() }),
-        detail: { tags: ["OpenAI"], summary: "One model; its id may hold slashes" },
-      },
-    )
+    .use(modelsRoutes(context))
+    // Claude Code asks whether anybody is there.
+    .head("/", () => new Response(null), { detail: { tags: ["Probes"], summary: "The server answers" } })
     .get("/health", () => "OK", { detail: { tags: ["Probes"], summary: "The process is alive" } })
     .get("/liveness", () => "OK", { detail: { tags: ["Probes"], summary: "The process is alive" } })
     .get("/readiness", () => readiness(context), { detail: { tags: ["Probes"], summary: "Requests can be served" } });
@@ -129,14 +132,6 @@ interface RequestEvent {
  * let a request past the check of its key.
  */
 const needsKey = (path: string | undefined): boolean => path === undefined || LOCKED.test(path);
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new ModelNotFoundError(text);
-  }
-}
 
 function readiness(context: ServerContext): Response {
   const { fleet } = context;

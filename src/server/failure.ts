@@ -1,5 +1,5 @@
 import { ValidationError } from "elysia";
-import { openAiErrorResponse } from "../apis/openai/errors.ts";
+import { drawError, errorFamily } from "../apis/errors.ts";
 import { BadJsonError, GatewayError, InternalError, MethodNotAllowedError, RouteNotFoundError } from "../errors.ts";
 import type { ServerContext } from "./context.ts";
 import { logFailure } from "./log-failure.ts";
@@ -13,14 +13,25 @@ export function pathOf(url: string): string {
   return url.slice(start, end < 0 ? undefined : end);
 }
 
-/** Methods of the route that a path belongs to; none where there is no such route. `methods` is keyed by route. */
+/** Methods of the routes that a path belongs to; none where there is no such route. `methods` is keyed by route. */
 function methodsOf(path: string, methods: ReadonlyMap<string, readonly string[]>): readonly string[] {
-  const exact = methods.get(path);
-  if (exact !== undefined) return exact;
+  const found = new Set<string>();
   for (const [route, allowed] of methods) {
-    if (route.endsWith("/*") && path.startsWith(route.slice(0, -1))) return allowed;
+    if (route === path || isOf(path, route)) for (const method of allowed) found.add(method);
   }
-  return [];
+  return [...found];
+}
+
+/** Segments of a route that begin with a colon stand for any one, the last one `*` for any number. */
+function isOf(path: string, route: string): boolean {
+  if (!route.includes(":") && !route.endsWith("/*")) return false;
+  const [given, wanted] = [path.split("/"), route.split("/")];
+  return wanted.every((segment, at) => {
+    if (at === wanted.length - 1 && segment === "*") return given.length > at && given[at] !== "";
+    const isLast = at === wanted.length - 1;
+    const fits = segment.startsWith(":") ? (given[at] ?? "") !== "" : segment === given[at];
+    return fits && (!isLast || given.length === wanted.length);
+  });
 }
 
 /** Whatever was thrown, as a failure that a client may see. */
@@ -57,12 +68,14 @@ export function failureResponse(
 ): Response {
   const failure = toGatewayError(error, code, request, methods);
   const id = requestId(request, context.config);
-  logFailure(context.log, id, pathOf(request.url).slice(0, 200), failure);
-  const extra: Record<string, string> = { "x-request-id": id };
+  const path = pathOf(request.url);
+  logFailure(context.log, id, path.slice(0, 200), failure);
+  const { status, body, headers: drawn } = drawError(errorFamily(path, request.headers), failure, id);
+  const extra: Record<string, string> = drawn;
   for (const [name, value] of Object.entries(headers))
     if (name.startsWith("access-control-") || name === "vary") extra[name] = String(value);
   // A body that nobody wants is not waited for.
   if (failure.code === "shutting_down" || [401, 413, 415].includes(failure.status)) extra["connection"] = "close";
-  if (failure instanceof MethodNotAllowedError) extra["allow"] = methodsOf(pathOf(request.url), methods).join(", ");
-  return openAiErrorResponse(failure, extra);
+  if (failure instanceof MethodNotAllowedError) extra["allow"] = methodsOf(path, methods).join(", ");
+  return Response.json(body, { status, headers: extra });
 }

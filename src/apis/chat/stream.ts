@@ -25,7 +25,7 @@ export class ChatStream implements GenerationSink {
   finished = false;
   private readonly head: string;
   private firstTold = false;
-  private readonly begun: boolean[] = [];
+  private readonly opened: boolean[] = [];
   /** Per choice: it has begun, but has shown nothing yet. */
   private readonly isBare: boolean[] = [];
   private readonly tokens: number[] = [];
@@ -150,9 +150,9 @@ export class ChatStream implements GenerationSink {
 
   /** @param content JSON text of the content in the choice's first chunk */
   private begin(index: number, content: string): void {
-    if (this.begun[index] === true) return;
+    if (this.opened[index] === true) return;
     this.first();
-    this.begun[index] = true;
+    this.opened[index] = true;
     this.textHeads[index] = `${this.head}{"index":${index},"delta":{"content":`;
     const ids =
       index === 0 && this.answer.promptTokenIds

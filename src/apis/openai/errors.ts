@@ -36,16 +36,3 @@ export function openAiError(error: GatewayError): OpenAiError {
     error: { message: error.message, type: errorType(error.status), param: error.param ?? null, code: error.code },
   };
 }
-
-/** Headers that go with a failure. `x-should-retry` overrides the OpenAI and Anthropic SDKs' own decision. */
-export function errorHeaders(error: GatewayError): Record<string, string> {
-  const headers: Record<string, string> = {};
-  if (error.retryAfterSecs !== undefined) headers["retry-after"] = String(error.retryAfterSecs);
-  if (error.status === 501 || error.status === 500) headers["x-should-retry"] = "false";
-  if (error.status === 401) headers["www-authenticate"] = "Bearer";
-  return headers;
-}
-
-export function openAiErrorResponse(error: GatewayError, headers: Record<string, string> = {}): Response {
-  return Response.json(openAiError(error), { status: error.status, headers: { ...errorHeaders(error), ...headers } });
-}

@@ -17,6 +17,7 @@ export function runWithFallback(
   let isPaused = false;
   let refusal: GatewayError | undefined;
   const watched: GenerationSink = {
+    begun: (counts) => sink.begun?.(counts),
     emit(event: GenerationEvent) {
       if (isFresh && event.type === "error" && event.error.status === 400) refusal = event.error;
       else sink.emit(event);

@@ -276,8 +276,18 @@ describe("the API's page", () => {
     expect(json.headers.get("content-type")).toStartWith("application/json");
     const text = await json.text();
     expect(text).not.toMatch(/unpkg|jsdelivr|<html/);
-    const document = JSON.parse(text) as { paths: Record<string, object> };
-    expect(Object.keys(document.paths).sort()).toEqual([
+    const document = JSON.parse(text) as {
+      paths: Record<string, Record<string, { tags?: string[]; summary?: string }>>;
+    };
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const [method, { tags, summary }] of Object.entries(methods))
+        expect({ path, method, tags: tags?.length, told: (summary ?? "") !== "" }).toEqual({
+          path,
+          method,
+          tags: 1,
+          told: true,
+        });
+    const some = [
       "/detokenize",
       "/health",
       "/liveness",
@@ -295,6 +305,7 @@ describe("the API's page", () => {
       "/v1/tokenizers",
       "/v1/tokenizers/{tokenizer}",
       "/v1/tokenizers/{tokenizer}/status",
-    ]);
+    ];
+    expect(some.filter((path) => document.paths[path] === undefined)).toEqual([]);
   });
 });

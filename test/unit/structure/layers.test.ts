@@ -48,8 +48,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "engines",
     "parsers",
   ],
-  request: ["errors.ts", "config", "telemetry", "fleet"],
-  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request", "parsers"],
+  history: ["errors.ts"],
+  request: ["errors.ts", "config", "telemetry", "fleet", "history"],
+  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request", "parsers", "history"],
   server: [
     "errors.ts",
     "config",

@@ -1,0 +1,134 @@
+/** One answer as a row of items, for the APIs that tell it so: Responses, Messages, Interactions. */
+import type { GatewayError } from "../../errors.ts";
+import type {
+  CallKind,
+  FinishReason,
+  GenerationEvent,
+  GenerationSink,
+  LogprobEntry,
+  OutputPart,
+} from "../../generation/events.ts";
+
+/** An item of an answer. `at` counts from 0 without gaps; `text` grows with each delta, and is the whole text once the item is closed. */
+export type TurnItem =
+  | { readonly kind: "reasoning"; readonly at: number; text: string }
+  | { readonly kind: "text"; readonly at: number; text: string; readonly logprobs: LogprobEntry[] }
+  /** `text`: the JSON of the arguments, or the free text of a custom tool. */
+  | {
+      readonly kind: "call";
+      readonly at: number;
+      readonly callId: string;
+      readonly name: string;
+      readonly callKind: CallKind;
+      text: string;
+    };
+
+export interface TurnEnd {
+  readonly reason: FinishReason;
+  /** The stop string or token of the request that ended it. */
+  readonly matchedStop: string | number | undefined;
+  /** The answer was allowed less than was asked for, as the context leaves no more. */
+  readonly isClamped: boolean;
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  readonly reasoningTokens: number;
+}
+
+/** One item is open at a time. Each is opened, gets its deltas and is closed, also when the answer is cut. */
+export interface TurnListener {
+  begun(counts: { readonly promptTokens: number; readonly cachedTokens: number }): void;
+  opened(item: TurnItem): void;
+  /** `item.text` has the delta already. `logprobs`: of items of text only. */
+  delta(item: TurnItem, text: string, logprobs: readonly LogprobEntry[] | undefined): void;
+  /** `complete` is false for what was cut by the answer's length or by an error. */
+  closed(item: TurnItem, complete: boolean): void;
+  /** All items are closed. Nothing comes behind it. */
+  ended(end: TurnEnd): void;
+  /** The open item was closed as incomplete before. Nothing comes behind it. */
+  failed(error: GatewayError): void;
+  flush(): void;
+}
+
+/**
+ * The sink of a generation of one choice that tells a listener of its items. A call is complete when it has ended; text and reasoning are,
+ * unless they are the last item of an answer that was cut by its length. `dropsReasoning`: the listener never hears of it.
+ */
+export function turnSink(
+  listener: TurnListener,
+  { isClamped, dropsReasoning = false }: { readonly isClamped: boolean; readonly dropsReasoning?: boolean },
+): GenerationSink {
+  let open: TurnItem | undefined;
+  let next = 0;
+  let finish: (GenerationEvent & { readonly type: "finish" }) | undefined;
+
+  function close(complete: boolean): void {
+    if (open === undefined) return;
+    const item = open;
+    open = undefined;
+    listener.closed(item, complete);
+  }
+
+  /** Opens an item in the place of the one before it; a call that has not ended by then never will. */
+  function start<Item extends TurnItem>(item: Item): Item {
+    close(open?.kind !== "call");
+    open = item;
+    listener.opened(item);
+    return item;
+  }
+
+  function tell(part: OutputPart, logprobs: readonly LogprobEntry[] | undefined): void {
+    switch (part.type) {
+      case "text": {
+        const item = open?.kind === "text" ? open : start({ kind: "text", at: next++, text: "", logprobs: [] });
+        item.text += part.text;
+        if (logprobs !== undefined) item.logprobs.push(...logprobs);
+        listener.delta(item, part.text, logprobs);
+        return;
+      }
+      case "reasoning": {
+        if (dropsReasoning) return;
+        const item = open?.kind === "reasoning" ? open : start({ kind: "reasoning", at: next++, text: "" });
+        item.text += part.text;
+        listener.delta(item, part.text, undefined);
+        return;
+      }
+      case "tool_start":
+        start({ kind: "call", at: next++, callId: part.id, name: part.name, callKind: part.kind, text: "" });
+        return;
+      case "tool_arguments":
+        if (open?.kind !== "call") return;
+        open.text += part.text;
+        listener.delta(open, part.text, undefined);
+        return;
+      case "tool_end":
+        if (open?.kind === "call") close(true);
+    }
+  }
+
+  return {
+    begun: (counts) => listener.begun(counts),
+    emit(event) {
+      if (event.type === "output") {
+        // logprobs are of all parts together; they go with the first text
+        let { logprobs } = event;
+        for (const part of event.parts) {
+          tell(part, logprobs);
+          if (part.type === "text") logprobs = undefined;
+        }
+      } else if (event.type === "finish") finish = event;
+      else if (event.type === "usage") {
+        const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = event;
+        const reason = finish?.reason ?? "stop";
+        close(open?.kind !== "call" && reason !== "length");
+        const matchedStop = finish?.matchedStop;
+        const counts = { promptTokens, cachedTokens, completionTokens, reasoningTokens };
+        listener.ended({ reason, matchedStop, isClamped, ...counts });
+      } else {
+        close(false);
+        listener.failed(event.error);
+      }
+    },
+    flush: () => listener.flush(),
+  };
+}

@@ -1,0 +1,11 @@
+import { Elysia } from "elysia";
+import type { ServerContext } from "./context.ts";
+import type { RequestScope } from "./request-scope.ts";
+
+/**
+ * Routes of the older way to ask for text: a prompt that is no conversation. `begin` gives the scope of a request, whose id begins with `kind`, and finishes it
+ * if the request fails before it is handled.
+ */
+export function completionsRoutes(_context: ServerContext, _begin: (request: Request, kind: string) => RequestScope) {
+  return new Elysia({ name: "collie-completions", normalize: false });
+}
