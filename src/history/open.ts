@@ -1,0 +1,108 @@
+import { checkedHistory } from "./checked.ts";
+import { HistorySetupError, HistoryUnavailableError } from "./errors.ts";
+import { remoteHistory } from "./host.ts";
+import { type HistoryLocation, parseHistoryUrl } from "./location.ts";
+import type { MemoryLimits } from "./memory.ts";
+import { openPostgres } from "./postgres.ts";
+import { openRedis } from "./redis/store.ts";
+import { parseSchema } from "./schema.ts";
+import type { HistoryStore } from "./store.ts";
+import type { FromHistoryThread, ThreadTarget, ToHistoryThread } from "./thread-messages.ts";
+
+export interface HistorySetting {
+  /** As `parseHistoryUrl` reads it. */
+  readonly url: string;
+  /** Names of tables and columns, in SMG's form (`parseSchema`). */
+  readonly schema?: unknown;
+  readonly memory?: MemoryLimits;
+  /** Connections to PostgreSQL of each serving thread; 4 if not given. */
+  readonly maxConnections?: number;
+  /** After so long without an answer a call fails; 30 s if not given. */
+  readonly timeoutMs?: number;
+}
+
+const MEMORY_LIMITS: MemoryLimits = { maxEntries: 10_000, maxBytes: 256 << 20 };
+const CONNECT_TIMEOUT_SECS = 10;
+const CLOSE_MS = 5000;
+
+/** The thread that holds the store of a process, where it needs one: for memory and SQLite. */
+export interface HistoryThread {
+  /** A port for one serving thread, to be transferred to it and given to `openHistory`. */
+  connect(): MessagePort;
+  /** After the last answer; what is asked later gets none. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts it, once a process, and opens the store in it. Undefined where each serving thread connects itself (PostgreSQL, Redis, none).
+ * `entry` is where `thread.ts` lies. `onEnd` is told if the thread ends by itself, which no call does. Throws `HistorySetupError`.
+ */
+export async function startHistoryThread(
+  setting: HistorySetting,
+  entry: URL,
+  onEnd: (message: string) => void,
+): Promise<HistoryThread | undefined> {
+  const target = targetOf(parseHistoryUrl(setting.url), setting);
+  if (target === undefined) return undefined;
+  const worker = new Worker(entry) as Worker & { unref(): void };
+  let ending = false;
+  const answer = (type: FromHistoryThread["type"]): Promise<FromHistoryThread> =>
+    new Promise((resolve, reject) => {
+      worker.addEventListener("message", ({ data }: MessageEvent<FromHistoryThread>) => {
+        if (data.type === type) resolve(data);
+      });
+      worker.addEventListener("error", ({ message }) => reject(new HistorySetupError(message)));
+    });
+  worker.addEventListener("error", ({ message }) => {
+    if (!ending) onEnd(message);
+  });
+  const opened = answer("opened");
+  worker.postMessage({ type: "open", target } satisfies ToHistoryThread);
+  const result = await opened;
+  if (result.type === "opened" && result.failure !== undefined) {
+    worker.terminate();
+    throw new HistorySetupError(result.failure);
+  }
+  worker.unref();
+  return {
+    connect() {
+      const { port1, port2 } = new MessageChannel();
+      worker.postMessage({ type: "serve", port: port1 } satisfies ToHistoryThread, [port1]);
+      return port2;
+    },
+    async close() {
+      ending = true;
+      const closed = answer("closed");
+      worker.postMessage({ type: "close" } satisfies ToHistoryThread);
+      await Promise.race([closed, Bun.sleep(CLOSE_MS)]);
+      worker.terminate();
+    },
+  };
+}
+
+function targetOf(location: HistoryLocation, setting: HistorySetting): ThreadTarget | undefined {
+  if (location.type === "memory") return { type: "memory", limits: setting.memory ?? MEMORY_LIMITS };
+  if (location.type !== "sqlite") return undefined;
+  return { type: "sqlite", path: location.path, schema: parseSchema(setting.schema ?? {}) };
+}
+
+/**
+ * The store for one thread; null where nothing is kept. `port` is from `connect` of the process's `HistoryThread`, needed for memory
+ * and SQLite. Throws `HistorySetupError`, or `HistoryUnavailableError` where the server cannot be reached.
+ */
+export async function openHistory(setting: HistorySetting, port?: MessagePort): Promise<HistoryStore | null> {
+  const location = parseHistoryUrl(setting.url);
+  const schema = parseSchema(setting.schema ?? {});
+  const timeoutMs = setting.timeoutMs ?? 30_000;
+  if (location.type === "none") return null;
+  if (location.type === "postgres" || location.type === "redis") {
+    const server = { url: location.url, schema, connectTimeoutSecs: CONNECT_TIMEOUT_SECS };
+    const store =
+      location.type === "redis"
+        ? await openRedis(server)
+        : await openPostgres({ ...server, maxConnections: setting.maxConnections ?? 4 });
+    return checkedHistory(store, timeoutMs);
+  }
+  if (port === undefined) throw new HistoryUnavailableError(new Error("no port to the history's thread"));
+  return checkedHistory(remoteHistory(port), timeoutMs);
+}

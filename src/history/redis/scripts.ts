@@ -1,0 +1,302 @@
+/**
+ * What is done in Redis as a whole: scripts that the server runs one at a time. All begin with the same helpers, and get the tenant
+ * and their arguments as ARGV[2…]; ARGV[1] is the schema's owner with its colon, or empty. They make keys themselves, which Redis
+ * Cluster does not allow.
+ */
+import { fieldOf, type SchemaSetting, type TableName } from "../schema.ts";
+
+export type ScriptName = keyof typeof BODIES;
+
+/** The text of each script, with the schema's names in it. */
+export function scriptsOf(schema: SchemaSetting): Readonly<Record<ScriptName, string>> {
+  const named = (text: string): string =>
+    text.replaceAll(
+      /@(\w+)\.(\w+)/g,
+      (_, table: string, column: string) => `'${fieldOf(schema, table as TableName, column)}'`,
+    );
+  return Object.fromEntries(
+    Object.entries(BODIES).map(([name, body]) => [name, named(HELPERS + body)]),
+  ) as unknown as Readonly<Record<ScriptName, string>>;
+}
+
+/** Keys, which SMG 1.9 names so too: `response:{id}`, `item:{id}`, `conversation:{id}`, `conversation:{id}:items`. */
+const HELPERS = `
+local O, T = ARGV[1], ARGV[2]
+local call = redis.call
+-- as encodeURIComponent: ids come from clients, and a colon in one would make it the key of something else
+local function esc(s) return (string.gsub(s, "[^%w%-_%.!~%*'%(%)]", function(c) return string.format('%%%02X', string.byte(c)) end)) end
+local function of(t) if t == '' then return O end return O .. 'tenant:' .. esc(t) .. ':' end
+local function R(t, id) return of(t) .. 'response:' .. esc(id) end
+local function C(t, id) return of(t) .. 'conversation:' .. esc(id) end
+local function I(t, id) return of(t) .. 'item:' .. esc(id) end
+local function holders(t, id) return I(t, id) .. ':responses' end
+local function kindList(t, kind) return of(t) .. 'responses:' .. kind end
+local function all(name) return O .. 'history:' .. name end
+local function member(t, id) return t .. '\\n' .. id end
+local function parts(m) local at = string.find(m, '\\n', 1, true) return string.sub(m, 1, at - 1), string.sub(m, at + 1) end
+local unfinished = { queued = true, in_progress = true, canceling = true }
+local function mark(t, id, status, at)
+  if unfinished[status] then call('ZADD', all('unfinished'), at, member(t, id)) else call('ZREM', all('unfinished'), member(t, id)) end
+end
+local function lines(s) local found = {} for line in string.gmatch(s, '[^\\n]+') do found[#found + 1] = line end return found end
+local function refer(t, id, ids)
+  for _, item in ipairs(ids) do call('SADD', holders(t, item), id) call('SADD', R(t, id) .. ':items', item) end
+end
+local function forget(t, id)
+  local kind = call('HGET', R(t, id), @responses.kind) or 'response'
+  for _, item in ipairs(call('SMEMBERS', R(t, id) .. ':items')) do call('SREM', holders(t, item), id) end
+  call('ZREM', kindList(t, kind), id)
+  call('ZREM', all('responses'), member(t, id))
+  call('ZREM', all('unfinished'), member(t, id))
+  return call('DEL', R(t, id), R(t, id) .. ':items', R(t, id) .. ':events')
+end
+local function release(t, item)
+  if call('HINCRBY', I(t, item), 'links', -1) <= 0 then call('DEL', I(t, item)) end
+end
+-- items from ARGV[from]: id, type, role, status, content; "" for none
+local function addItems(t, id, at, iso, responseId, from)
+  if call('EXISTS', C(t, id)) == 0 then return 0 end
+  local list = C(t, id) .. ':items'
+  local last = call('ZREVRANGE', list, 0, 0, 'WITHSCORES')[2]
+  local place = tonumber(at)
+  if last and tonumber(last) >= place then place = tonumber(last) + 0.001 end
+  for i = from, #ARGV, 5 do
+    local item = ARGV[i]
+    if call('ZADD', list, 'NX', string.format('%.17g', place), item) == 1 then
+      if call('EXISTS', I(t, item)) == 0 then
+        call('HSET', I(t, item), @conversation_items.id, item, @conversation_items.item_type, ARGV[i + 1],
+          @conversation_items.content, ARGV[i + 4], @conversation_items.created_at, iso)
+        if ARGV[i + 2] ~= '' then call('HSET', I(t, item), @conversation_items.role, ARGV[i + 2]) end
+        if ARGV[i + 3] ~= '' then call('HSET', I(t, item), @conversation_items.status, ARGV[i + 3]) end
+        if responseId ~= '' then call('HSET', I(t, item), @conversation_items.response_id, responseId) end
+      end
+      call('HINCRBY', I(t, item), 'links', 1)
+    end
+    place = place + 0.001
+  end
+  call('ZADD', all('conversations'), at, member(t, id))
+  return 1
+end
+local function item(t, id)
+  return call('HMGET', I(t, id), @conversation_items.id, @conversation_items.item_type, @conversation_items.role,
+    @conversation_items.status, @conversation_items.content)
+end
+local function dropConversation(t, id)
+  call('ZREM', all('conversations'), member(t, id))
+  return call('DEL', C(t, id), C(t, id) .. ':items')
+end
+-- ids of a page in the order in which they are read, one more than limit; or false and the cursor that is not there
+local function page(list, order, limit, after, before)
+  local n = call('ZCARD', list)
+  local function index(cursor)
+    local rank = call('ZRANK', list, cursor)
+    if not rank then return nil end
+    if order == 'asc' then return rank end
+    return n - 1 - rank
+  end
+  local low, high = 0, n - 1
+  if after ~= '' then local at = index(after) if not at then return false, 'after' end low = at + 1 end
+  if before ~= '' then local at = index(before) if not at then return false, 'before' end high = at - 1 end
+  local backward = before ~= '' and after == ''
+  if backward then low = math.max(low, high - limit) else high = math.min(high, low + limit) end
+  if low > high then return {} end
+  local ids = call(order == 'asc' and 'ZRANGE' or 'ZREVRANGE', list, low, high)
+  if not backward then return ids end
+  local turned = {}
+  for i = #ids, 1, -1 do turned[#turned + 1] = ids[i] end
+  return turned
+end
+local function turn(t, id)
+  return call('HMGET', R(t, id), @responses.id, @responses.kind, @responses.created_at, @responses.conversation_id, @responses.model,
+    @responses.status, @responses.input, @responses.raw_response, @responses.output_items, @responses.previous_response_id,
+    @responses.safety_identifier)
+end
+`;
+
+const BODIES = {
+  // id kind at iso status ids fields… "" items…
+  putResponse: `
+local id, kind, at, iso, status = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+if call('EXISTS', R(T, id)) == 1 then return 'conflict' end
+local i = 9
+while ARGV[i] ~= '' do call('HSET', R(T, id), ARGV[i], ARGV[i + 1]) i = i + 2 end
+refer(T, id, lines(ARGV[8]))
+call('ZADD', kindList(T, kind), at, id)
+call('ZADD', all('responses'), at, member(T, id))
+mark(T, id, status, at)
+if i == #ARGV then return 'stored' end
+local conversation = call('HGET', R(T, id), @responses.conversation_id)
+if conversation and addItems(T, conversation, at, iso, id, i + 1) == 1 then return 'stored' end
+return 'no_conversation'`,
+  // id at iso ifStatus status ids body beside|"" fields 0|1 items…
+  updateResponse: `
+local id, at, iso, wanted, status = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+if call('EXISTS', R(T, id)) == 0 then return 'not_found' end
+local now = call('HGET', R(T, id), @responses.status) or 'completed'
+if wanted ~= '' then
+  local fits = false
+  for _, one in ipairs(lines(wanted)) do if one == now then fits = true end end
+  if not fits then return 'other_status' end
+end
+if status ~= '' then call('HSET', R(T, id), @responses.status, status) now = status end
+if ARGV[11] == '1' then
+  call('HSET', R(T, id), @responses.raw_response, ARGV[9])
+  if ARGV[10] == '' then call('HDEL', R(T, id), @responses.output_items) else call('HSET', R(T, id), @responses.output_items, ARGV[10]) end
+  refer(T, id, lines(ARGV[8]))
+end
+mark(T, id, now, at)
+if #ARGV == 11 then return 'stored' end
+local conversation = call('HGET', R(T, id), @responses.conversation_id)
+if conversation and addItems(T, conversation, at, iso, id, 12) == 1 then return 'stored' end
+return 'no_conversation'`,
+  kindOf: `
+if call('EXISTS', R(T, ARGV[3])) == 0 then return false end
+return call('HGET', R(T, ARGV[3]), @responses.kind) or 'response'`,
+  deleteResponse: `
+if call('EXISTS', R(T, ARGV[3])) == 0 then return 0 end
+forget(T, ARGV[3])
+return 1`,
+  // kind order limit after before
+  listResponses: `
+local ids, cursor = page(kindList(T, ARGV[3]), ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7])
+if not ids then return cursor end
+local rows = {}
+for i, id in ipairs(ids) do rows[i] = turn(T, id) end
+return rows`,
+  // id maxTurns maxBytes
+  readChain: `
+local id, rows, bytes = ARGV[3], {}, 0
+while id and #rows < tonumber(ARGV[4]) and bytes <= tonumber(ARGV[5]) do
+  local row = turn(T, id)
+  if not row[1] then break end
+  bytes = bytes + #(row[7] or '') + #(row[9] or row[8] or '')
+  row[12] = bytes
+  rows[#rows + 1] = row
+  id = row[10]
+end
+return rows`,
+  // ids…
+  findItems: `
+local found = {}
+for i = 3, #ARGV do
+  local row = item(T, ARGV[i])
+  if row[1] then found[#found + 1] = { 'item', row }
+  else
+    local ids = call('SMEMBERS', holders(T, ARGV[i]))
+    table.sort(ids)
+    if ids[1] then found[#found + 1] = { ARGV[i], turn(T, ids[1]) } end
+  end
+end
+return found`,
+  // id at iso metadata items…
+  createConversation: `
+local id = ARGV[3]
+if call('EXISTS', C(T, id)) == 1 then return 'conflict' end
+call('HSET', C(T, id), @conversations.id, id, @conversations.created_at, ARGV[5], @conversations.metadata, ARGV[6])
+call('ZADD', all('conversations'), ARGV[4], member(T, id))
+addItems(T, id, ARGV[4], ARGV[5], '', 7)
+return 'stored'`,
+  // id at metadata
+  updateConversation: `
+local key = C(T, ARGV[3])
+if call('EXISTS', key) == 0 then return false end
+call('HSET', key, @conversations.metadata, ARGV[5])
+call('ZADD', all('conversations'), ARGV[4], member(T, ARGV[3]))
+return call('HMGET', key, @conversations.created_at, @conversations.metadata)`,
+  getConversation: `
+local key = C(T, ARGV[3])
+if call('EXISTS', key) == 0 then return false end
+return call('HMGET', key, @conversations.created_at, @conversations.metadata)`,
+  deleteConversation: `
+local id = ARGV[3]
+if call('EXISTS', C(T, id)) == 0 then return 0 end
+for _, one in ipairs(call('ZRANGE', C(T, id) .. ':items', 0, -1)) do release(T, one) end
+dropConversation(T, id)
+return 1`,
+  // id at iso items…
+  addItems: `return addItems(T, ARGV[3], ARGV[4], ARGV[5], '', 6)`,
+  // id item
+  getItem: `
+if not call('ZSCORE', C(T, ARGV[3]) .. ':items', ARGV[4]) then return false end
+return item(T, ARGV[4])`,
+  // id order limit after before
+  listItems: `
+if call('EXISTS', C(T, ARGV[3])) == 0 then return 'none' end
+local ids, cursor = page(C(T, ARGV[3]) .. ':items', ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7])
+if not ids then return cursor end
+local rows = {}
+for i, id in ipairs(ids) do rows[i] = item(T, id) end
+return rows`,
+  // id maxItems maxBytes; the last row is how many there are
+  newestItems: `
+if call('EXISTS', C(T, ARGV[3])) == 0 then return false end
+local list, limit, rows, bytes = C(T, ARGV[3]) .. ':items', tonumber(ARGV[4]), {}, 0
+for i, id in ipairs(call('ZREVRANGE', list, 0, math.max(limit, 1) - 1)) do
+  local row = item(T, id)
+  bytes = bytes + #(row[5] or '')
+  if i > 1 and bytes > tonumber(ARGV[5]) then break end
+  rows[i] = row
+end
+rows[#rows + 1] = call('ZCARD', list)
+return rows`,
+  // id item
+  removeItem: `
+if call('ZREM', C(T, ARGV[3]) .. ':items', ARGV[4]) == 0 then return 0 end
+release(T, ARGV[4])
+return 1`,
+  // id first events…
+  appendEvents: `
+if call('EXISTS', R(T, ARGV[3])) == 0 then return 'none' end
+local log = R(T, ARGV[3]) .. ':events'
+if #ARGV > 4 and call('LLEN', log) ~= tonumber(ARGV[4]) then return 'conflict' end
+for i = 5, #ARGV do call('RPUSH', log, ARGV[i]) end
+return 'stored'`,
+  // id after maxEvents maxBytes
+  readEvents: `
+if call('EXISTS', R(T, ARGV[3])) == 0 then return false end
+local log, at, most, bytes, found = R(T, ARGV[3]) .. ':events', tonumber(ARGV[4]) + 1, tonumber(ARGV[5]), tonumber(ARGV[6]), {}
+while #found < most and bytes > 0 do
+  local some = call('LRANGE', log, at, at + math.min(most - #found, 64) - 1)
+  if #some == 0 then break end
+  for _, event in ipairs(some) do
+    if bytes <= 0 then break end
+    found[#found + 1] = event
+    bytes = bytes - #event
+  end
+  at = at + #some
+end
+return found`,
+  // before limit
+  listUnfinished: `
+local rows = {}
+for i, m in ipairs(call('ZRANGEBYSCORE', all('unfinished'), '-inf', '(' .. ARGV[3], 'LIMIT', 0, ARGV[4])) do
+  local t, id = parts(m)
+  rows[i] = { t, id, call('HGET', R(t, id), @responses.kind), call('HGET', R(t, id), @responses.status), call('ZSCORE', all('unfinished'), m) }
+end
+return rows`,
+  // before limit
+  removeExpired: `
+local left = tonumber(ARGV[4])
+for _, m in ipairs(call('ZRANGEBYSCORE', all('responses'), '-inf', '(' .. ARGV[3], 'LIMIT', 0, left)) do
+  local t, id = parts(m)
+  forget(t, id)
+  left = left - 1
+end
+for _, m in ipairs(left > 0 and call('ZRANGEBYSCORE', all('conversations'), '-inf', '(' .. ARGV[3], 'LIMIT', 0, left) or {}) do
+  local t, id = parts(m)
+  local list = C(t, id) .. ':items'
+  for _, one in ipairs(left > 0 and call('ZRANGE', list, 0, left - 1) or {}) do
+    call('ZREM', list, one)
+    release(t, one)
+    left = left - 1
+  end
+  if left > 0 and call('ZCARD', list) == 0 then dropConversation(t, id) left = left - 1 end
+end
+return tonumber(ARGV[4]) - left`,
+  // a version that this program knows
+  openHistory: `
+local key = all('version')
+local now = tonumber(call('GET', key) or '0')
+if now < tonumber(ARGV[3]) then call('SET', key, ARGV[3]) now = tonumber(ARGV[3]) end
+return now`,
+} as const;
