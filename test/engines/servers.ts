@@ -143,8 +143,9 @@ const NO_PARSERS = ["--reasoning-parser", "passthrough", "--tool-call-parser", "
 /** The compiled gateway in front of a worker. */
 export async function startGateway(
   workerUrl: string,
-  flags: readonly string[] = NO_PARSERS,
+  flags: readonly string[] = [],
   limitMs = 60_000,
+  parsers: readonly string[] = NO_PARSERS,
 ): Promise<RunningServer> {
   return startServer(
     [
@@ -158,6 +159,7 @@ export async function startGateway(
       "1",
       "--worker-urls",
       workerUrl,
+      ...parsers,
       ...flags,
     ],
     /ready on (\S+?),/,

@@ -153,14 +153,14 @@ function againstSpace(model: string): Record<string, number> {
 async function run(
   group: string,
   engineUrl: string,
-  flags: readonly string[],
+  parsers: readonly string[],
   common: ChatBody,
   checks: readonly Check[],
   only: string,
 ): Promise<CaseResult[]> {
   const wanted = checks.filter(([name]) => `tools, ${group}: ${name}`.includes(only));
   if (wanted.length === 0) return [];
-  const gateway = await startGateway(engineUrl, flags);
+  const gateway = await startGateway(engineUrl, [], 60_000, parsers);
   try {
     const results: CaseResult[] = [];
     for (const [name, body, expect] of wanted) {
