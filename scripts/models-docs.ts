@@ -1,7 +1,7 @@
 // Writes the tables of docs/models.md from the code that chooses and parses:   node scripts/bun.mjs run scripts/models-docs.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ENGINE_CONSTRAINTS } from "../src/apis/chat/parsing.ts";
+import { ENGINE_CONSTRAINTS } from "../src/apis/shared/planning.ts";
 import { DIALECTS } from "../src/engines/dialects.ts";
 import { chosenParsers, modelTemplate } from "../src/fleet/model-kind.ts";
 import { planTools } from "../src/generation/tools/plan.ts";

@@ -1,8 +1,9 @@
 import { type Static, Type as t } from "@sinclair/typebox";
-import { ENGINE_CONSTRAINTS, plannedParsing } from "../apis/chat/parsing.ts";
-import { maybe, promptFields } from "../apis/chat/schema.ts";
+import { promptFields } from "../apis/chat/schema.ts";
 import { chatTools } from "../apis/chat/tool-choice.ts";
 import { foldAnswer, readIds, readText, type TakenApart } from "../apis/parse/answer.ts";
+import { ENGINE_CONSTRAINTS, plannedParsing } from "../apis/shared/planning.ts";
+import { maybe } from "../apis/shared/sampling-fields.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";

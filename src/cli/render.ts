@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { type Static, Type as t } from "@sinclair/typebox";
-import { chatConversation, refuseUnsupportedPrompt } from "../apis/chat/messages.ts";
-import { plannedPrompt } from "../apis/chat/parsing.ts";
-import { maybe, messageList, promptFields } from "../apis/chat/schema.ts";
+import { chatConversation } from "../apis/chat/messages.ts";
+import { messageList, promptFields } from "../apis/chat/schema.ts";
+import { plannedPrompt } from "../apis/shared/planning.ts";
+import { maybe, refuseUnsupportedPrompt } from "../apis/shared/sampling-fields.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import { resolveOptions } from "../config/resolve.ts";

@@ -1,3 +1,4 @@
+import type { TokenLogprobs } from "../engines/engine.ts";
 import type { GatewayError } from "../errors.ts";
 
 export interface TopLogprob {
@@ -69,6 +70,8 @@ export type GenerationEvent =
 export interface GenerationSink {
   /** The engine has begun: comes once, before everything else but an error. For usage that is told at the start. */
   begun?(counts: { readonly promptTokens: number; readonly cachedTokens: number }): void;
+  /** Logprobs of the prompt's tokens, where they were asked for; before the first output. The first token has none. */
+  promptLogprobs?(logprobs: TokenLogprobs): void;
   emit(event: GenerationEvent): void;
   /** What was emitted so far belongs together: send it now. */
   flush(): void;

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { ContextLengthError, InvalidRequestError } from "../errors.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
 import { prepareMessages } from "../template/prepare-messages.ts";
-import { type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
+import { type EncodeOptions, type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
 import { type Conversation, offeredTools } from "./conversation.ts";
 import { templateMessages } from "./template-messages.ts";
 import { type TemplateTraits, templateTraits } from "./template-traits.ts";
@@ -23,30 +23,29 @@ export interface PromptEncoder {
 
 /**
  * Token ids of a prompt's text. One that cannot fit the context (in tokens; 0: unknown) is refused before it costs seconds to encode.
- * Throws GatewayErrors.
+ * `param`: the field that it came from. Throws GatewayErrors.
  */
 export async function encodePrompt(
   text: string,
   { tokenizer, encodeLong }: PromptEncoder,
   contextLength: number,
+  param = "messages",
+  options: EncodeOptions = {},
 ): Promise<Uint32Array> {
   if (contextLength > 0 && text.length > contextLength * tokenizer.longestToken) {
     throw new ContextLengthError(
-      `This model's maximum context length is ${contextLength} tokens. However, the messages have ${text.length} characters, which is more than fits. Please shorten the messages.`,
-      { param: "messages" },
+      `This model's maximum context length is ${contextLength} tokens. However, the prompt has ${text.length} characters, which is more than fits. Please shorten the ${param}.`,
+      { param },
     );
   }
   try {
-    const ids = tokenizer.encodeSoon(text);
+    const ids = tokenizer.encodeSoon(text, options);
     if (ids !== undefined) return ids;
     await setImmediate(); // rendering it has taken milliseconds, and so will sending it
     return await encodeLong(text);
   } catch (error) {
     if (!(error instanceof TokenizerError)) throw error;
-    throw new InvalidRequestError(`The messages cannot be tokenized: ${error.message}`, {
-      param: "messages",
-      cause: error,
-    });
+    throw new InvalidRequestError(`The ${param} cannot be tokenized: ${error.message}`, { param, cause: error });
   }
 }
 

@@ -44,6 +44,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
   let completionTokens = 0;
   let reasoningTokens = 0;
   let begun = false;
+  let promptTold = false;
   let over = false;
   let resolve!: () => void;
   const done = new Promise<void>((r) => {
@@ -119,6 +120,10 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     const choice = choices[chunk.index];
     if (choice === undefined) throw protocolError("The engine answered for a choice that was not asked for");
     count(chunk);
+    if (chunk.promptLogprobs !== undefined && !promptTold) {
+      promptTold = true;
+      sink.promptLogprobs?.(chunk.promptLogprobs);
+    }
     // At a stop token the engine ends by itself, and its last message is on its way; one that goes on did not know the token.
     if (choice.stopped !== undefined && chunk.count > 0) {
       closeUnasked(choice);

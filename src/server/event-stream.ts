@@ -10,6 +10,8 @@ import { type Ticker, ticker } from "./ticker.ts";
 export interface EventStreamOptions {
   /** Silence after which a comment is sent, to within a fifth and a second. */
   readonly heartbeatMs: number;
+  /** What is sent instead of a comment. */
+  readonly keepAlive?: string;
   /** A heartbeat is due and the response has not been asked for yet. */
   onSilent?(): void;
   /** The client reads too slowly: stop producing until `onResume`. */
@@ -120,7 +122,7 @@ export class EventStream {
       this.options.onSilent?.();
       return;
     }
-    this.waiting += COMMENT;
+    this.waiting += this.options.keepAlive ?? COMMENT;
     this.flush();
   };
 

@@ -3,6 +3,8 @@ import { ClientClosedError, type GatewayError, RequestTimeoutError, ShuttingDown
 /** One request's life, from accept to finish: its id and the one signal that everything done for it hangs on. */
 export interface RequestScope {
   readonly id: string;
+  /** Whose it is: what it stores belongs to this one. */
+  readonly tenant: string;
   readonly startedAt: number;
   /** Fires with a GatewayError as its reason: the client left, time is up, or the gateway stops. */
   readonly signal: AbortSignal;
@@ -11,6 +13,9 @@ export interface RequestScope {
   /** The request is over, well or badly. Exactly one call counts. */
   finish(): void;
 }
+
+/** Everybody, where callers are not told apart. */
+export const DEFAULT_TENANT = "default";
 
 /** A timer set for longer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -22,6 +27,7 @@ class OpenRequest implements RequestScope {
 
   constructor(
     readonly id: string,
+    readonly tenant: string,
     private readonly client: AbortSignal,
     private readonly onFinish: (request: OpenRequest) => void,
   ) {
@@ -60,8 +66,8 @@ export class RequestScopes {
     return this.open.size;
   }
 
-  begin(id: string, client: AbortSignal): RequestScope {
-    const request = new OpenRequest(id, client, this.onFinish);
+  begin(id: string, client: AbortSignal, tenant = DEFAULT_TENANT): RequestScope {
+    const request = new OpenRequest(id, tenant, client, this.onFinish);
     this.begun++;
     this.open.add(request);
     if (this.timer === undefined) this.watch(request);

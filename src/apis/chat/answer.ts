@@ -1,6 +1,13 @@
 import type { CallKind, FinishReason } from "../../generation/events.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 
+/** Fields of a message that reasoning goes to, by the setting of that name. */
+export const REASONING_FIELDS = {
+  reasoning_content: ["reasoning_content"],
+  reasoning: ["reasoning"],
+  both: ["reasoning_content", "reasoning"],
+} as const;
+
 /** What every object and chunk of one chat answer has in common. */
 export interface ChatAnswer {
   readonly id: string;

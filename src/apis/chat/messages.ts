@@ -1,9 +1,10 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Content, ContentPart, Conversation, Message, Role, ToolCall } from "../../generation/conversation.ts";
 import { customArguments } from "../../generation/tools/declaration.ts";
+import { losslessMember } from "../shared/tools.ts";
 import { type ArgumentsText, argumentsTexts } from "./raw-arguments.ts";
 import type { ChatMessage, ChatToolCall, ConversationRequest, ContentPart as SentPart } from "./schema.ts";
-import { chatTools, losslessMember } from "./tool-choice.ts";
+import { chatTools } from "./tool-choice.ts";
 
 const ROLES: Readonly<Record<string, Role>> = {
   system: "system",
@@ -88,16 +89,6 @@ function toMessage(message: ChatMessage, i: number, text: ArgumentsText): Messag
     ...(calls.length > 0 && { toolCalls: calls }),
     ...(role === "tool" && message.tool_call_id && { toolCallId: message.tool_call_id }),
   };
-}
-
-/** Has the client given a field a meaning? */
-export const asked = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
-
-/** Refuses what would change the prompt but is not supported. */
-export function refuseUnsupportedPrompt(body: Omit<ConversationRequest, "messages">): void {
-  if (asked(body.chat_template))
-    throw new UnsupportedError("chat_template may not be set by a request", { param: "chat_template" });
 }
 
 /**

@@ -1,11 +1,9 @@
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 
-/** Absent and null mean the same. */
-export const maybe = <S extends TSchema>(schema: S) => t.Optional(t.Union([schema, t.Null()]));
+import { constraintFields, dispatchFields, int, maybe, samplingFields } from "../shared/sampling-fields.ts";
+
 const anything = t.Unknown();
 const object = t.Record(t.String(), t.Unknown());
-/** Whole numbers; no engine's wire takes more than 32 bits, and a larger one would arrive as another. */
-const int = (options: { minimum?: number; maximum?: number } = {}) => t.Integer({ maximum: 2 ** 31 - 1, ...options });
 
 const contentPart = t.Object({ type: t.String(), text: t.Optional(t.String()), refusal: t.Optional(t.String()) });
 
@@ -102,38 +100,17 @@ export const chatRequest = t.Object(
     modalities: maybe(t.Array(t.String())),
     audio: maybe(anything),
 
-    top_k: maybe(int({ minimum: -1 })),
-    min_p: maybe(t.Number({ minimum: 0, maximum: 1 })),
-    repetition_penalty: maybe(t.Number({ exclusiveMinimum: 0, maximum: 2 })),
-    min_tokens: maybe(int({ minimum: 0 })),
-    stop_token_ids: maybe(t.Array(int({ minimum: 0 }), { maxItems: 1024 })),
-    ignore_eos: maybe(t.Boolean()),
-    sampling_seed: maybe(t.Integer()),
-    skip_special_tokens: maybe(t.Boolean()),
-    spaces_between_special_tokens: maybe(t.Boolean()),
-    include_stop_str_in_output: maybe(t.Boolean()),
-    no_stop_trim: maybe(t.Boolean()),
+    ...samplingFields,
     return_token_ids: maybe(t.Boolean()),
     separate_reasoning: maybe(t.Boolean({ description: "false: reasoning stays in the content, with its markers" })),
     include_reasoning: maybe(t.Boolean({ description: "false: reasoning is left out" })),
     return_tokens_as_token_ids: maybe(t.Boolean()),
 
-    regex: maybe(t.String({ minLength: 1 })),
-    ebnf: maybe(t.String({ minLength: 1 })),
-    json_schema: maybe(t.Union([t.String(), object])),
-    structured_outputs: maybe(object),
-    guided_json: maybe(t.Union([t.String(), object])),
-    guided_regex: maybe(t.String({ minLength: 1 })),
-    guided_choice: maybe(t.Array(t.String(), { minItems: 1 })),
-    guided_grammar: maybe(t.String({ minLength: 1 })),
+    ...constraintFields,
 
     echo: maybe(t.Boolean()),
 
-    rid: maybe(t.String({ maxLength: 128 })),
-    request_id: maybe(t.String({ maxLength: 128 })),
-    data_parallel_rank: maybe(int({ minimum: 0 })),
-    routed_dp_rank: maybe(int({ minimum: 0 })),
-    truncate_prompt_tokens: maybe(int({ minimum: -1 })),
+    ...dispatchFields,
   },
   { additionalProperties: true, description: "Fields that are not listed are accepted and ignored." },
 );

@@ -1,23 +1,16 @@
 import type { GatewayError } from "../../errors.ts";
-import type { CallKind, GenerationEvent, GenerationSink, OutputPart } from "../../generation/events.ts";
+import type { CallKind, GenerationEvent, OutputPart } from "../../generation/events.ts";
 import { openAiError } from "../openai/errors.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { usage } from "../openai/usage.ts";
+import type { FrameWriter, StreamSink } from "../shared/answer.ts";
 import { type ChatAnswer, finishReason, reasoningFields, stopFields, toolCallFields } from "./answer.ts";
-
-/** Where the frames of a stream go. */
-export interface FrameWriter {
-  write(frame: string): void;
-  flush(): void;
-  end(): void;
-  cut(): void;
-}
 
 /**
  * Turns the events of a generation into `chat.completion.chunk` frames: a role chunk per choice, the parts of its output, a chunk
  * with its finish reason; then the usage, where asked for, and `[DONE]`. An error is a frame of its own, and no `[DONE]` follows it.
  */
-export class ChatStream implements GenerationSink {
+export class ChatStream implements StreamSink {
   /** Set when the first event came: the answer can no longer be another status. */
   started = false;
   error: GatewayError | undefined;

@@ -1,6 +1,6 @@
 import { type Static, Type as t } from "@sinclair/typebox";
-import { maybe } from "../chat/schema.ts";
 import { countField, inputField, poolingFields, poolingUsage } from "../pooling/schema.ts";
+import { maybe } from "../shared/sampling-fields.ts";
 
 /** Request of `POST /v1/embeddings`. Fields that are not listed are accepted and ignored. */
 export const embeddingsRequest = t.Object(
@@ -15,8 +15,11 @@ export const embeddingsRequest = t.Object(
     dimensions: countField(1, "Numbers of a vector; only for models that are trained to be cut"),
     ...poolingFields,
     messages: t.Optional(t.Unknown()),
-    normalize: maybe(t.Boolean()),
+    normalize: maybe(t.Boolean({ description: "true: vectors of length 1, also where the engine's are not" })),
     use_activation: maybe(t.Boolean()),
+    embed_dtype: maybe(t.String()),
+    endianness: maybe(t.String()),
+    padding: maybe(t.String()),
   },
   { additionalProperties: true, description: "Fields that are not listed are accepted and ignored." },
 );

@@ -1,5 +1,5 @@
 import { type Static, Type as t } from "@sinclair/typebox";
-import { maybe } from "../chat/schema.ts";
+import { maybe } from "../shared/sampling-fields.ts";
 
 /** A whole number of at least `minimum`, as a field. */
 export const countField = (minimum: number, description: string) =>

@@ -1,6 +1,6 @@
 import { type Static, Type as t } from "@sinclair/typebox";
-import { maybe } from "../chat/schema.ts";
 import { countField, poolingFields, poolingUsage } from "../pooling/schema.ts";
+import { maybe } from "../shared/sampling-fields.ts";
 
 /** Request of `POST /rerank` and `POST /v1/rerank`, in the form of Cohere, Jina, vLLM and SGLang. */
 export const rerankRequest = t.Object(

@@ -1,13 +1,7 @@
 /** One answer as a row of items, for the APIs that tell it so: Responses, Messages, Interactions. */
 import type { GatewayError } from "../../errors.ts";
-import type {
-  CallKind,
-  FinishReason,
-  GenerationEvent,
-  GenerationSink,
-  LogprobEntry,
-  OutputPart,
-} from "../../generation/events.ts";
+import type { CallKind, FinishReason, GenerationEvent, LogprobEntry, OutputPart } from "../../generation/events.ts";
+import type { AnswerSink } from "./answer.ts";
 
 /** An item of an answer. `at` counts from 0 without gaps; `text` grows with each delta, and is the whole text once the item is closed. */
 export type TurnItem =
@@ -57,7 +51,7 @@ export interface TurnListener {
 export function turnSink(
   listener: TurnListener,
   { isClamped, dropsReasoning = false }: { readonly isClamped: boolean; readonly dropsReasoning?: boolean },
-): GenerationSink {
+): AnswerSink {
   let open: TurnItem | undefined;
   let next = 0;
   let finish: (GenerationEvent & { readonly type: "finish" }) | undefined;
@@ -106,7 +100,12 @@ export function turnSink(
     }
   }
 
+  let failure: GatewayError | undefined;
+
   return {
+    get error() {
+      return failure;
+    },
     begun: (counts) => listener.begun(counts),
     emit(event) {
       if (event.type === "output") {
@@ -125,8 +124,9 @@ export function turnSink(
         const counts = { promptTokens, cachedTokens, completionTokens, reasoningTokens };
         listener.ended({ reason, matchedStop, isClamped, ...counts });
       } else {
+        failure = event.error;
         close(false);
-        listener.failed(event.error);
+        listener.failed(failure);
       }
     },
     flush: () => listener.flush(),

@@ -1,5 +1,6 @@
 import { type Static, Type as t } from "@sinclair/typebox";
-import { maybe, messageList, promptFields } from "../chat/schema.ts";
+import { messageList, promptFields } from "../chat/schema.ts";
+import { maybe } from "../shared/sampling-fields.ts";
 
 const model = maybe(
   t.String({ description: "A model, its alias, or a tokenizer. May be left out if there is one model." }),

@@ -17,7 +17,11 @@ export function runWithFallback(
   let isPaused = false;
   let refusal: GatewayError | undefined;
   const watched: GenerationSink = {
-    begun: (counts) => sink.begun?.(counts),
+    begun(counts) {
+      isFresh = false;
+      sink.begun?.(counts);
+    },
+    promptLogprobs: (logprobs) => sink.promptLogprobs?.(logprobs),
     emit(event: GenerationEvent) {
       if (isFresh && event.type === "error" && event.error.status === 400) refusal = event.error;
       else sink.emit(event);

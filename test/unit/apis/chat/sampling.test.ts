@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { chatConstraint } from "../../../../src/apis/chat/constraint.ts";
-import { chatSampling, type SamplingContext } from "../../../../src/apis/chat/sampling.ts";
+import { chatSampling } from "../../../../src/apis/chat/sampling.ts";
 import { chatRequest } from "../../../../src/apis/chat/schema.ts";
+import type { SamplingContext } from "../../../../src/apis/shared/sampling.ts";
 import type { Constraint, SamplingParams } from "../../../../src/engines/engine.ts";
 import { GatewayError } from "../../../../src/errors.ts";
 import { checked } from "./requests.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatAnswer } from "../../../../src/apis/chat/answer.ts";
 import { ChatCollector } from "../../../../src/apis/chat/collect.ts";
-import { ChatStream, type FrameWriter } from "../../../../src/apis/chat/stream.ts";
+import { ChatStream } from "../../../../src/apis/chat/stream.ts";
+import type { FrameWriter } from "../../../../src/apis/shared/answer.ts";
 import { ClientClosedError, EngineFailureError, type GatewayError } from "../../../../src/errors.ts";
 import type { GenerationEvent, LogprobEntry } from "../../../../src/generation/events.ts";
 import { demoTokenizer, encode } from "../../generation/demo-tokenizer.ts";

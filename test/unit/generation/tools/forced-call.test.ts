@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { plannedParsing } from "../../../../src/apis/chat/parsing.ts";
+import { plannedParsing } from "../../../../src/apis/shared/planning.ts";
 import { TEXT_ONLY } from "../../../../src/generation/parsing.ts";
 import { createForcedCallParser } from "../../../../src/generation/tools/forced-call.ts";
 import { foldEvents, type ParsedAnswer } from "../../../../src/parsers/events.ts";

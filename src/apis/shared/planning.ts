@@ -1,4 +1,5 @@
 import type { Constraint } from "../../engines/engine.ts";
+import { InvalidRequestError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
@@ -8,14 +9,6 @@ import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
 import type { PlanOptions } from "../../generation/tools/plan.ts";
 import { type PlannedPrompt, planPrompt } from "../../generation/tools/plan-prompt.ts";
 import { beginsInReasoning, opensReasoning } from "../../parsers/detect.ts";
-import type { ChatRequest } from "./schema.ts";
-
-/** Fields of a message that reasoning goes to, by the setting of that name. */
-export const REASONING_FIELDS = {
-  reasoning_content: ["reasoning_content"],
-  reasoning: ["reasoning"],
-  both: ["reasoning_content", "reasoning"],
-} as const;
 
 /** What every gRPC dialect so far can enforce. */
 export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
@@ -25,13 +18,17 @@ export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
   "grammar",
 ]);
 
-/** The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself. */
-export function chatPlan(
+/**
+ * The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself.
+ * Throws GatewayErrors.
+ */
+export function planFor(
   conversation: Conversation,
-  { entry, waitsForReasoning }: Model,
-  template: NonNullable<Model["template"]>,
+  { entry, template, waitsForReasoning }: Model,
   constraint: Constraint | undefined,
 ): PlannedPrompt {
+  if (template === undefined)
+    throw new InvalidRequestError(`The model '${entry.id}' has no chat template`, { param: "model" });
   return plannedPrompt(conversation, entry.parsers, template(), {
     isConstrained: constraint !== undefined,
     engineWaitsForReasoning: waitsForReasoning,
@@ -65,18 +62,13 @@ export function plannedPrompt(
 }
 
 /** How the answers to a planned prompt are read. `constrained`: the engine is told a grammar. */
-export function chatParsing(
-  body: ChatRequest,
-  conversation: Conversation,
-  model: Model,
+export function parsingFor(
+  { toolChoice }: Pick<Conversation, "toolChoice">,
+  { tokenizer, entry }: Model,
   planned: PlannedPrompt,
-  constrained: boolean,
+  options: Pick<AnswerShape, "constrained" | "mergesReasoning">,
 ): ParsingOptions | undefined {
-  return plannedParsing(model.tokenizer, model.entry.parsers, planned, {
-    constrained,
-    isForced: conversation.toolChoice.named !== undefined,
-    mergesReasoning: body.separate_reasoning === false,
-  });
+  return plannedParsing(tokenizer, entry.parsers, planned, { ...options, isForced: toolChoice.named !== undefined });
 }
 
 /** The same by the names of the parsers. `isForced`: the request names the function. Throws UnknownParserError. */
