@@ -32,7 +32,8 @@ export async function handleClassify(
     const data = vectors.map((logits, index) => {
       if (logits.length !== classes.labels.length)
         return refuse(`its engine gives ${logits.length} numbers for ${classes.labels.length} labels`);
-      return { index, ...classified(logits, classes) };
+      const activation = body.use_activation === false ? "none" : classes.activation;
+      return { index, ...classified(logits, { ...classes, activation }) };
     });
     const answer = {
       id: scope.id.startsWith("classify-") ? scope.id : `classify-${scope.id}`,

@@ -3,7 +3,11 @@ import { inputField, poolingFields, poolingUsage } from "../pooling/schema.ts";
 
 /** Request of `POST /v1/classify`. */
 export const classifyRequest = t.Object(
-  { model: t.String({ minLength: 1 }), input: inputField, ...poolingFields },
+  {
+    model: t.String({ minLength: 1 }),
+    input: inputField,
+    ...poolingFields,
+  },
   { additionalProperties: true, description: "Fields that are not listed are accepted and ignored." },
 );
 export type ClassifyRequest = Static<typeof classifyRequest>;

@@ -27,7 +27,8 @@ export async function handleEmbeddings(
     const out = new JsonBody(turn);
     out.raw('{"object":"list","data":[');
     for (const [index, whole] of vectors.entries()) {
-      const vector = dimensions === undefined ? whole : cutTo(dimensions, whole, model);
+      const size = dimensions ?? (body.normalize === true ? whole.length : undefined);
+      const vector = size === undefined ? whole : cutTo(size, whole, model);
       const embedding = body.encoding_format === "base64" ? base64(vector) : Array.from(vector);
       out.raw(`${index > 0 ? "," : ""}${JSON.stringify({ object: "embedding", index, embedding })}`);
       const due = turn();
@@ -42,17 +43,28 @@ export async function handleEmbeddings(
 }
 
 function refuseUnsupported(body: EmbeddingsRequest): void {
-  if ((body.messages ?? undefined) !== undefined)
+  const { endianness, messages } = body;
+  if (endianness === "big") throw new UnsupportedError("Bytes are little-endian only", { param: "endianness" });
+  if ((messages ?? undefined) !== undefined)
     throw new UnsupportedError("Embeddings of messages are not supported: give their text as input", {
       param: "messages",
     });
-  for (const param of ["normalize", "use_activation"] as const) {
-    if (body[param] === false)
-      throw new UnsupportedError(`${param} false is not supported: engines give vectors as the model is set up`, {
+  for (const [param, usual] of USUAL) {
+    const asked = body[param] ?? usual;
+    if (asked !== usual)
+      throw new UnsupportedError(`${param} ${JSON.stringify(asked).slice(0, 40)} is not supported, only ${usual}`, {
         param,
       });
   }
 }
+
+/** What changes the numbers or their bytes, and the one value that engines and the gateway know. */
+const USUAL = [
+  ["normalize", true],
+  ["use_activation", true],
+  ["embed_dtype", "float32"],
+  ["padding", "do_not_pad"],
+] as const;
 
 const PARAM = { param: "dimensions" };
 

@@ -16,7 +16,6 @@ export const embeddingsRequest = t.Object(
     ...poolingFields,
     messages: t.Optional(t.Unknown()),
     normalize: maybe(t.Boolean({ description: "true: vectors of length 1, also where the engine's are not" })),
-    use_activation: maybe(t.Boolean()),
     embed_dtype: maybe(t.String()),
     endianness: maybe(t.String()),
     padding: maybe(t.String()),

@@ -33,6 +33,9 @@ export const poolingFields = {
     }),
   ),
   add_special_tokens: maybe(t.Boolean({ description: "Put the model's special tokens around texts; true by default" })),
+  use_activation: maybe(
+    t.Boolean({ description: "false, for classify only: the engine's numbers, not probabilities" }),
+  ),
   rid: maybe(t.String({ maxLength: 128 })),
   request_id: maybe(t.String({ maxLength: 128 })),
 } as const;

@@ -1,8 +1,7 @@
-import { setImmediate } from "node:timers/promises";
 import { ContextLengthError, InvalidRequestError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ServerContext } from "../../server/context.ts";
-import { TokenizerError } from "../../tokenizer/tokenizer.ts";
+import { promptOf } from "../shared/prompt.ts";
 import type { PoolingInput } from "./inputs.ts";
 import type { PoolingOptions } from "./schema.ts";
 
@@ -40,49 +39,25 @@ export async function inputTokens(
   input: PoolingInput,
   rules: TokenRules,
   model: Model,
-  { control }: Pick<ServerContext, "control">,
+  context: Pick<ServerContext, "control">,
   signal: AbortSignal,
 ): Promise<Uint32Array> {
   const { contextLength } = model.entry;
-  const { keep } = rules;
-  const { text, at } = input;
-  if (keep === undefined && contextLength > 0 && text !== undefined) {
-    // What cannot fit is refused before it costs seconds to encode.
-    if (text.length > contextLength * model.tokenizer.longestToken)
-      throw tooLong(at, contextLength, `${text.length} characters, which is more than fits`);
-  }
-  let ids = text === undefined ? input.tokenIds : await encoded(text, at, rules, model, control, signal);
-  if (ids.length === 0) throw new InvalidRequestError(`'${at}' has no tokens`, { param: at });
+  const { addSpecialTokens, keep } = rules;
+  const { at } = input;
+  // Of a text that is to be cut, whatever its length, all ids are needed: its beginning is what stays.
+  const rule = { param: at, encode: { addSpecialTokens }, ...(keep !== undefined && { keepLast: 0 }) };
+  let ids = input.tokenIds ?? (await promptOf(input.text, model, context, { signal }, rule)).tokenIds;
   if (keep !== undefined && ids.length > keep) ids = cut(ids, keep, input, rules, model);
-  if (contextLength > 0 && ids.length > contextLength) throw tooLong(at, contextLength, `${ids.length} tokens`);
+  if (contextLength > 0 && ids.length > contextLength) throw tooLong(at, contextLength, ids.length);
   return ids;
 }
 
-const tooLong = (at: string, limit: number, what: string) =>
+const tooLong = (at: string, limit: number, tokens: number) =>
   new ContextLengthError(
-    `This model's maximum context length is ${limit} tokens. However, '${at}' has ${what}. Please shorten it, or have it cut with truncate_prompt_tokens.`,
-    { param: at },
+    `This model's maximum context length is ${limit} tokens. However, '${at}' has ${tokens} tokens. Please shorten it, or have it cut with truncate_prompt_tokens.`,
+    { param: at, tokens, limit },
   );
-
-async function encoded(
-  text: string,
-  at: string,
-  { addSpecialTokens }: TokenRules,
-  { entry, tokenizer }: Model,
-  control: ServerContext["control"],
-  signal: AbortSignal,
-): Promise<Uint32Array> {
-  const options = { addSpecialTokens };
-  try {
-    const ids = tokenizer.encodeSoon(text, options);
-    if (ids !== undefined) return ids;
-    await setImmediate();
-    return await control.encode(entry.tokenizer, text, options, signal);
-  } catch (error) {
-    if (!(error instanceof TokenizerError)) throw error;
-    throw new InvalidRequestError(`'${at}' cannot be tokenized: ${error.message}`, { param: at, cause: error });
-  }
-}
 
 /** As transformers and vLLM cut: a text keeps the special tokens around it unless the side to cut was named. */
 function cut(

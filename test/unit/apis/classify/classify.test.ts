@@ -45,6 +45,11 @@ test("texts get the label that is most probable, with the probabilities of all i
   });
 });
 
+test("use_activation false gives the engine's numbers", async () => {
+  const { data } = await answer(softmax, "/v1/classify", { input: "number", use_activation: false });
+  expect(data).toEqual([{ index: 0, label: "glad", probs: [0, Math.fround(Math.log(2)), 0], num_classes: 3 }]);
+});
+
 test("a text, and ids", async () => {
   const labelOf = async (input: unknown) =>
     ((await answer(softmax, "/v1/classify", { input }))["data"] as { label: string }[]).map(({ label }) => label);

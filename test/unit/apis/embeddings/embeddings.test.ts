@@ -104,6 +104,10 @@ describe("forms of the input", () => {
     [{ input: "a", truncate_prompt_tokens: 17 }, "truncate_prompt_tokens", "16 tokens"],
     [{ input: "a", truncation_side: "middle" }, "truncation_side", ""],
     [{ input: "a", normalize: false }, "normalize", "not supported"],
+    [{ input: "a", use_activation: false }, "use_activation", "not supported"],
+    [{ input: "a", embed_dtype: "float16" }, "embed_dtype", "not supported"],
+    [{ input: "a", endianness: "big" }, "endianness", "little"],
+    [{ input: "a", padding: "max_length" }, "padding", "not supported"],
     [{ messages: [{ role: "user", content: "a" }] }, "messages", "not supported"],
   ])("refuses %j", async (body, param, words) => {
     const before = gateway.prompts.length;
@@ -202,6 +206,14 @@ describe("numbers", () => {
       const error = await refused(started(vectors, { pooling }), PATH, { input: "a", dimensions: 2 });
       expect(error).toMatchObject({ code: "unsupported_parameter", param: "dimensions" });
     }
+  });
+
+  test("normalize scales to length 1; what is the usual is taken", async () => {
+    const from = started(() => [3, 4]);
+    const usual = { normalize: true, use_activation: true, embed_dtype: "float32", endianness: "native" };
+    const { data } = await ask({ input: "a", ...usual }, from);
+    expect(data[0]?.embedding).toEqual([Math.fround(0.6), Math.fround(0.8)]);
+    expect((await ask({ input: "a", normalize: null }, from)).data[0]?.embedding).toEqual([3, 4]);
   });
 
   test("a vector of zeros stays one", async () => {
