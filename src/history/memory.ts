@@ -97,7 +97,7 @@ export function createMemory(limits: MemoryLimits): SyncHistory {
         ...(status !== undefined && { status }),
         ...(result !== undefined && { body: result.body, output: result.output }),
       };
-      entry.itemIds = entry.itemIds.union(new Set(result?.itemIds));
+      if (result !== undefined) entry.itemIds = new Set(result.itemIds);
       resize(entry);
       return toConversation(entry.response, conversationItems, updatedAt);
     },

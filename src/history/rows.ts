@@ -57,7 +57,12 @@ export function itemOf({ id, type, role, status, content }: ItemColumns): Stored
   return { id, json: `{${members.join(",")}}` };
 }
 
-/** Those of `ids` among the items of a response. */
+/** Those of `ids` among the items of a response, the first of each. */
 export function itemsAmong(ids: ReadonlySet<string>, texts: readonly string[]): StoredItem[] {
-  return texts.map((json) => ({ id: idOf(json), json })).filter(({ id }) => ids.has(id));
+  const found = new Map<string, StoredItem>();
+  for (const json of texts) {
+    const id = idOf(json);
+    if (ids.has(id) && !found.has(id)) found.set(id, { id, json });
+  }
+  return [...found.values()];
 }

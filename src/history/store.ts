@@ -46,7 +46,7 @@ export interface ResponseUpdate {
   /** Changes nothing if the status is none of these: of a cancel and an end, the first one holds. */
   readonly ifStatus?: readonly string[];
   readonly status?: string;
-  /** `body` and `output` change together. */
+  /** `body` and `output` change together; `itemIds` as in `NewResponse`, of the input too. */
   readonly result?: { readonly body: string; readonly output: readonly string[]; readonly itemIds: readonly string[] };
   readonly conversationItems?: readonly StoredItem[];
 }

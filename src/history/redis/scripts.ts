@@ -39,16 +39,20 @@ local function mark(t, id, status, at)
   if unfinished[status] then call('ZADD', all('unfinished'), at, member(t, id)) else call('ZREM', all('unfinished'), member(t, id)) end
 end
 local function lines(s) local found = {} for line in string.gmatch(s, '[^\\n]+') do found[#found + 1] = line end return found end
+local function unrefer(t, id)
+  for _, item in ipairs(call('SMEMBERS', R(t, id) .. ':items')) do call('SREM', holders(t, item), id) end
+  call('DEL', R(t, id) .. ':items')
+end
 local function refer(t, id, ids)
   for _, item in ipairs(ids) do call('SADD', holders(t, item), id) call('SADD', R(t, id) .. ':items', item) end
 end
 local function forget(t, id)
   local kind = call('HGET', R(t, id), @responses.kind) or 'response'
-  for _, item in ipairs(call('SMEMBERS', R(t, id) .. ':items')) do call('SREM', holders(t, item), id) end
+  unrefer(t, id)
   call('ZREM', kindList(t, kind), id)
   call('ZREM', all('responses'), member(t, id))
   call('ZREM', all('unfinished'), member(t, id))
-  return call('DEL', R(t, id), R(t, id) .. ':items', R(t, id) .. ':events')
+  return call('DEL', R(t, id), R(t, id) .. ':events')
 end
 local function release(t, item)
   if call('HINCRBY', I(t, item), 'links', -1) <= 0 then call('DEL', I(t, item)) end
@@ -142,6 +146,7 @@ if status ~= '' then call('HSET', R(T, id), @responses.status, status) now = sta
 if ARGV[11] == '1' then
   call('HSET', R(T, id), @responses.raw_response, ARGV[9])
   if ARGV[10] == '' then call('HDEL', R(T, id), @responses.output_items) else call('HSET', R(T, id), @responses.output_items, ARGV[10]) end
+  unrefer(T, id)
   refer(T, id, lines(ARGV[8]))
 end
 mark(T, id, now, at)
@@ -175,19 +180,22 @@ while id and #rows < tonumber(ARGV[4]) and bytes <= tonumber(ARGV[5]) do
   id = row[10]
 end
 return rows`,
-  // ids…
+  // ids…; items of conversations, ids of others with their responses, and these responses
   findItems: `
-local found = {}
+local items, held, turns, seen = {}, {}, {}, {}
 for i = 3, #ARGV do
   local row = item(T, ARGV[i])
-  if row[1] then found[#found + 1] = { 'item', row }
+  if row[1] then items[#items + 1] = row
   else
     local ids = call('SMEMBERS', holders(T, ARGV[i]))
     table.sort(ids)
-    if ids[1] then found[#found + 1] = { ARGV[i], turn(T, ids[1]) } end
+    if ids[1] then
+      held[#held + 1] = { ARGV[i], ids[1] }
+      if not seen[ids[1]] then seen[ids[1]] = true turns[#turns + 1] = turn(T, ids[1]) end
+    end
   end
 end
-return found`,
+return { items, held, turns }`,
   // id at iso metadata items…
   createConversation: `
 local id = ARGV[3]

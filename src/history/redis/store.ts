@@ -34,29 +34,47 @@ type Script = (tenant: string, ...args: readonly (string | number)[]) => Promise
 /** Connects. Throws `HistorySetupError` or `HistoryUnavailableError`. */
 export async function openRedis(setting: RedisSetting): Promise<HistoryStore> {
   const schema = setting.schema ?? {};
-  const redis = new Bun.RedisClient(setting.url, {
-    connectionTimeout: setting.connectTimeoutSecs * 1000,
+  const connectionTimeout = setting.connectTimeoutSecs * 1000;
+  // Bun 1.4.5: a client that tries again does not say why it was refused
+  await attempt(setting.url, { connectionTimeout, maxRetries: 0 }, (redis) => redis.send("PING", []));
+  return attempt(
+    setting.url,
     // a request that comes while the server is away is told so at once
-    enableOfflineQueue: false,
-    maxRetries: 1_000_000,
-  });
-  const run = scriptRunner(redis, schema);
+    { connectionTimeout, enableOfflineQueue: false, maxRetries: 1_000_000 },
+    async (redis) => {
+      await redis.connect();
+      const run = scriptRunner(redis, schema);
+      const version = Number(await run.openHistory("", VERSION));
+      if (version > VERSION)
+        throw new HistorySetupError(
+          `the history has version ${version}, made by a newer program; this one knows ${VERSION}`,
+        );
+      return storeOn(redis, run, schema);
+    },
+    true,
+  );
+}
+
+/** What `use` gives; the client is closed after it, or if it fails. */
+async function attempt<T>(
+  url: string,
+  options: Bun.RedisOptions,
+  use: (redis: Bun.RedisClient) => Promise<T>,
+  keep = false,
+): Promise<T> {
+  const redis = new Bun.RedisClient(url, options);
   try {
-    await redis.connect();
-    const version = Number(await run.openHistory("", VERSION));
-    if (version > VERSION)
-      throw new HistorySetupError(
-        `the history has version ${version}, made by a newer program; this one knows ${VERSION}`,
-      );
+    const value = await use(redis);
+    if (!keep) redis.close();
+    return value;
   } catch (error) {
     redis.close();
-    if (error instanceof HistorySetupError) throw error;
-    const { code } = error as { readonly code?: unknown };
+    if (error instanceof HistorySetupError || error instanceof HistoryUnavailableError) throw error;
+    const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
     if (code === "ERR_REDIS_AUTHENTICATION_FAILED" || code === "ERR_REDIS_SERVER_ERROR")
-      throw new HistorySetupError(`Redis refused the history: ${(error as Error).message}`);
-    throw error instanceof HistoryUnavailableError ? error : new HistoryUnavailableError(error);
+      throw new HistorySetupError(`Redis refused the history: ${message}`);
+    throw new HistoryUnavailableError(error);
   }
-  return storeOn(redis, run, schema);
 }
 
 function scriptRunner(redis: Bun.RedisClient, schema: SchemaSetting): Readonly<Record<ScriptName, Script>> {
@@ -186,12 +204,16 @@ function storeOn(
       );
     },
     async findItems(tenant, ids) {
-      const rows = (await run.findItems(tenant, ...new Set(ids))) as [string, Field[]][];
-      return rows.flatMap(([of, row]) => {
-        if (of === "item") return [itemOf(itemRow(row))];
-        const { input, output } = turnOf(row);
-        return itemsAmong(new Set([of]), [...input, ...output]).slice(0, 1);
+      const [items, held, turns] = (await run.findItems(tenant, ...new Set(ids))) as [
+        Field[][],
+        [string, string][],
+        Field[][],
+      ];
+      const inResponses = turns.map(turnOf).flatMap(({ id, input, output }) => {
+        const here = new Set(held.filter(([, response]) => response === id).map(([item]) => item));
+        return itemsAmong(here, [...input, ...output]);
       });
+      return [...items.map((row) => itemOf(itemRow(row))), ...inResponses];
     },
     async createConversation({ tenant, id, createdAt, metadata }, items) {
       const outcome = await run.createConversation(tenant, id, createdAt, iso(createdAt), metadata, ...flat(items));

@@ -134,7 +134,13 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
       } WHERE ${here}`,
       params: [tenant, id, updatedAt * 1000, status ?? null, ...(result ? [result.body, beside ?? null] : [])],
     };
-    yield* refer(tenant, id, result?.itemIds ?? []);
+    if (result !== undefined) {
+      yield {
+        sql: `DELETE FROM ${responseItems} WHERE ${ref("tenant")} = $1 AND ${ref("response_id")} = $2`,
+        params: [tenant, id],
+      };
+      yield* refer(tenant, id, result.itemIds);
+    }
     return yield* toConversation(update, found["conversation"] as string | null, updatedAt, conversationItems);
   }
 
@@ -221,14 +227,18 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
     const missing = new Set(ids.filter((id) => !found.has(id)));
     if (missing.size > 0) {
       const holders = yield {
-        sql: `SELECT ${whole("r")} FROM ${responses} r WHERE ${column("tenant", "r")} = $1 AND ${column("id", "r")} IN (
-            SELECT min(${ref("response_id")}) FROM ${responseItems}
-            WHERE ${ref("tenant")} = $1 AND ${ref("item_id")} IN (SELECT value FROM ${eachText("$2")}) GROUP BY ${ref("item_id")})
-          ORDER BY ${column("id", "r")}`,
+        sql: `SELECT ${ref("item_id")} AS item, min(${ref("response_id")}) AS response FROM ${responseItems}
+          WHERE ${ref("tenant")} = $1 AND ${ref("item_id")} IN (SELECT value FROM ${eachText("$2")}) GROUP BY ${ref("item_id")}`,
         params: [tenant, JSON.stringify([...missing])],
       };
-      for (const { input, output } of holders.map(responseOf))
-        for (const item of itemsAmong(missing, [...input, ...output])) if (!found.has(item.id)) found.set(item.id, item);
+      const rows = yield {
+        sql: `SELECT ${whole()} FROM ${responses} WHERE ${column("tenant")} = $1 AND ${column("id")} IN (SELECT value FROM ${eachText("$2")})`,
+        params: [tenant, JSON.stringify([...new Set(holders.map(({ response }) => response))])],
+      };
+      for (const { id, input, output } of rows.map(responseOf)) {
+        const here = new Set(holders.filter(({ response }) => response === id).map(({ item }) => item as string));
+        for (const item of itemsAmong(here, [...input, ...output])) found.set(item.id, item);
+      }
     }
     return [...found.values()];
   }

@@ -44,7 +44,10 @@ for (const kind of kinds) {
       const { itemIds: _, ...put } = response("resp_1", { output: [secret.json] });
       await store.putResponse({ ...put, itemIds: [secret.id] });
       expect(await store.getResponse("acme", "resp_1")).toEqual(put);
-      const { itemIds: __, ...steps } = response("int_1", { kind: "interaction", body: '{"steps": [ {"type":"thought"} ]}' });
+      const { itemIds: __, ...steps } = response("int_1", {
+        kind: "interaction",
+        body: '{"steps": [ {"type":"thought"} ]}',
+      });
       await store.putResponse({ ...steps, output: ['{"type":"thought"}'], itemIds: [] });
       expect(await store.getResponse("acme", "int_1")).toEqual({ ...steps, output: ['{"type":"thought"}'] });
     });
@@ -52,7 +55,9 @@ for (const kind of kinds) {
     check("refuses a second response of an id, of the same tenant only", async () => {
       const store = await open();
       await store.putResponse(response("resp_1"));
-      expect(await rejection(store.putResponse(response("resp_1", { body: "{}" })))).toBeInstanceOf(HistoryConflictError);
+      expect(await rejection(store.putResponse(response("resp_1", { body: "{}" })))).toBeInstanceOf(
+        HistoryConflictError,
+      );
       expect(await store.putResponse(response("resp_1", { tenant: "other", body: "{}" }))).toBe("stored");
       expect((await store.getResponse("acme", "resp_1"))?.body).toContain("output");
       expect((await store.getResponse("other", "resp_1"))?.body).toBe("{}");
@@ -72,7 +77,9 @@ for (const kind of kinds) {
         expect((await store.listResponses(tenant, "response", page)).data).toEqual([]);
         expect(await store.readEvents(tenant, "resp_1", -1, { maxEvents: 9, maxBytes: 999 })).toBeNull();
         expect(await store.appendEvents(tenant, "resp_1", 1, ["{}"])).toBe(false);
-        expect(await store.updateResponse({ tenant, id: "resp_1", updatedAt: NOW, status: "failed" })).toBe("not_found");
+        expect(await store.updateResponse({ tenant, id: "resp_1", updatedAt: NOW, status: "failed" })).toBe(
+          "not_found",
+        );
         expect(await store.deleteResponse(tenant, "resp_1")).toBe(false);
         expect(await store.getConversation(tenant, "conv_1")).toBeNull();
         expect(await store.updateConversation(tenant, "conv_1", "{}", NOW)).toBeNull();
@@ -143,7 +150,12 @@ for (const kind of kinds) {
       expect(await store.updateResponse({ ...end, status: "cancelled" })).toBe("other_status");
       expect(await store.updateResponse({ ...end, id: "resp_2" })).toBe("not_found");
       const read = await store.getResponse("acme", "resp_1");
-      expect([read?.status, read?.body, read?.output, read?.input.length]).toEqual(["completed", result.body, ["1"], 1]);
+      expect([read?.status, read?.body, read?.output, read?.input.length]).toEqual([
+        "completed",
+        result.body,
+        ["1"],
+        1,
+      ]);
       expect(ids(await store.findItems("acme", ["msg_in_resp_1"]))).toEqual(["msg_in_resp_1"]);
     });
 
@@ -156,7 +168,15 @@ for (const kind of kinds) {
 
     check("lists responses of a kind by time, then id", async () => {
       const store = await open();
-      for (const [id, at] of [["b", 2], ["a", 2], ["d", 1], ["c", 3], ["e", 4], ["g", 5], ["f", 5]] as const)
+      for (const [id, at] of [
+        ["b", 2],
+        ["a", 2],
+        ["d", 1],
+        ["c", 3],
+        ["e", 4],
+        ["g", 5],
+        ["f", 5],
+      ] as const)
         await store.putResponse(response(id, { kind: "batch", createdAt: NOW + at }));
       await store.putResponse(response("z"));
       await pages((page) => store.listResponses("acme", "batch", page), ["d", "a", "b", "c", "e", "f", "g"]);
@@ -181,9 +201,14 @@ for (const kind of kinds) {
 
     check("keeps items in the order in which they came, whatever the clock says", async () => {
       const store = await open();
-      await store.createConversation({ tenant: "acme", id: "conv_1", createdAt: NOW, metadata: "{}" }, [item("z"), item("y")]);
+      await store.createConversation({ tenant: "acme", id: "conv_1", createdAt: NOW, metadata: "{}" }, [
+        item("z"),
+        item("y"),
+      ]);
       expect(await store.addItems("acme", "conv_1", [item("m"), item("a")], NOW - 1000)).toBe(true);
-      expect(await store.addItems("acme", "conv_1", [item("b"), item("y", "again"), item("k"), item("k")], NOW)).toBe(true);
+      expect(await store.addItems("acme", "conv_1", [item("b"), item("y", "again"), item("k"), item("k")], NOW)).toBe(
+        true,
+      );
       expect(await store.addItems("acme", "conv_2", [item("b")], NOW)).toBe(false);
       await pages((page) => store.listItems("acme", "conv_1", page), ["z", "y", "m", "a", "b", "k"]);
       expect(await store.listItems("acme", "conv_2", { limit: 1, order: "asc" })).toBeNull();
@@ -195,7 +220,8 @@ for (const kind of kinds) {
       const store = await open();
       const items = Array.from({ length: 40 }, (_, n) => item(`msg_${n}`, "x".repeat(n)));
       await store.createConversation({ tenant: "acme", id: "conv_1", createdAt: NOW, metadata: "{}" }, items);
-      const newest = (maxItems: number, maxBytes: number) => store.newestItems("acme", "conv_1", { maxItems, maxBytes });
+      const newest = (maxItems: number, maxBytes: number) =>
+        store.newestItems("acme", "conv_1", { maxItems, maxBytes });
       expect(await newest(3, 1e9)).toEqual({ items: items.slice(37), more: true });
       expect(await newest(40, 1e9)).toEqual({ items, more: false });
       expect(await newest(41, 1e9)).toEqual({ items, more: false });
@@ -204,7 +230,10 @@ for (const kind of kinds) {
       expect(await newest(9, two - 1)).toEqual({ items: items.slice(39), more: true });
       expect(await newest(9, 1)).toEqual({ items: items.slice(39), more: true });
       await store.createConversation({ tenant: "acme", id: "conv_2", createdAt: NOW, metadata: "{}" }, []);
-      expect(await store.newestItems("acme", "conv_2", { maxItems: 9, maxBytes: 9 })).toEqual({ items: [], more: false });
+      expect(await store.newestItems("acme", "conv_2", { maxItems: 9, maxBytes: 9 })).toEqual({
+        items: [],
+        more: false,
+      });
     });
 
     check("shares items by id between conversations and responses", async () => {
@@ -231,13 +260,17 @@ for (const kind of kinds) {
       const conversationItems = [item("msg_1"), item("msg_2")];
       const one = response("resp_1", { conversationId: "conv_1", conversationItems });
       expect(await store.putResponse(one)).toBe("stored");
-      expect(await rejection(store.putResponse({ ...one, conversationItems: [item("msg_9")] }))).toBeInstanceOf(HistoryConflictError);
+      expect(await rejection(store.putResponse({ ...one, conversationItems: [item("msg_9")] }))).toBeInstanceOf(
+        HistoryConflictError,
+      );
       const gone = response("resp_2", { conversationId: "conv_2", conversationItems });
       expect(await store.putResponse(gone)).toBe("no_conversation");
       expect(await store.getResponse("acme", "resp_2")).not.toBeNull();
       const update = { tenant: "acme", id: "resp_1", updatedAt: NOW, status: "completed" };
       expect(await store.updateResponse({ ...update, conversationItems: [item("msg_3")] })).toBe("stored");
-      expect(await store.updateResponse({ ...update, id: "resp_2", conversationItems: [item("msg_3")] })).toBe("no_conversation");
+      expect(await store.updateResponse({ ...update, id: "resp_2", conversationItems: [item("msg_3")] })).toBe(
+        "no_conversation",
+      );
       const listed = await store.listItems("acme", "conv_1", { limit: 9, order: "asc" });
       expect(ids(listed?.data ?? [])).toEqual(["msg_0", "msg_1", "msg_2", "msg_3"]);
       // items of a conversation stay when the response goes
@@ -264,7 +297,9 @@ for (const kind of kinds) {
       expect(some?.length).toBeGreaterThan(1);
       expect(some?.length).toBeLessThan(6);
       for (const first of [0, 40, 199, 201])
-        expect(await rejection(writer.appendEvents("acme", "resp_1", first, ["{}"]))).toBeInstanceOf(HistoryConflictError);
+        expect(await rejection(writer.appendEvents("acme", "resp_1", first, ["{}"]))).toBeInstanceOf(
+          HistoryConflictError,
+        );
       expect(await writer.appendEvents("acme", "resp_1", 200, [])).toBe(true);
       expect(await writer.deleteResponse("acme", "resp_1")).toBe(true);
       expect(await reader.readEvents("acme", "resp_1", -1, all)).toBeNull();
@@ -294,7 +329,10 @@ for (const kind of kinds) {
       for (let n = 0; n < 10; n++) {
         await store.putResponse(response(`resp_${n}`, { tenant: `t${n % 2}`, createdAt: NOW + n, status: "queued" }));
         await store.appendEvents(`t${n % 2}`, `resp_${n}`, 0, ["{}"]);
-        await store.createConversation({ tenant: "acme", id: `conv_${n}`, createdAt: NOW + n, metadata: "{}" }, [item(`msg_${n}`), item("msg_all")]);
+        await store.createConversation({ tenant: "acme", id: `conv_${n}`, createdAt: NOW + n, metadata: "{}" }, [
+          item(`msg_${n}`),
+          item("msg_all"),
+        ]);
       }
       // one is in use
       await store.addItems("acme", "conv_1", [item("msg_new")], NOW + 50);
@@ -321,7 +359,20 @@ for (const kind of kinds) {
       await store.createConversation({ tenant: "acme", id: "conv_1", createdAt: NOW, metadata: "{}" }, [item("a")]);
       await store.putResponse(response("resp_1"));
       await store.appendEvents("acme", "resp_1", 0, ["{}"]);
-      const strange = ["", "\0", "a\nb", "x".repeat(5000), "\ud800", "conv_1:items", "resp_1:events", "resp_1:items", "*", "%", "' OR 1=1 --", "conv%5F1"];
+      const strange = [
+        "",
+        "\0",
+        "a\nb",
+        "x".repeat(5000),
+        "\ud800",
+        "conv_1:items",
+        "resp_1:events",
+        "resp_1:items",
+        "*",
+        "%",
+        "' OR 1=1 --",
+        "conv%5F1",
+      ];
       for (const id of strange) {
         expect(await store.getResponse("acme", id)).toBeNull();
         expect(await store.getConversation("acme", id)).toBeNull();
@@ -329,7 +380,9 @@ for (const kind of kinds) {
         expect(await store.findItems("acme", [id])).toEqual([]);
         expect(await store.deleteResponse("acme", id)).toBe(false);
         expect(await store.getResponse(id === "" ? "\0" : id, "resp_1")).toBeNull();
-        expect(await rejection(store.listItems("acme", "conv_1", { limit: 1, order: "asc", after: id }))).toBeInstanceOf(UnknownCursorError);
+        expect(
+          await rejection(store.listItems("acme", "conv_1", { limit: 1, order: "asc", after: id })),
+        ).toBeInstanceOf(UnknownCursorError);
       }
       for (const id of ["conv_1:items", "' OR 1=1 --", "a/b c?é", "{x}", "\u{1f415}"]) {
         await store.createConversation({ tenant: id, id, createdAt: NOW, metadata: "{}" }, [item(id)]);
@@ -343,7 +396,10 @@ for (const kind of kinds) {
       await one.stores[0]!.createConversation({ tenant: "acme", id: "conv_1", createdAt: NOW, metadata: "{}" }, []);
       const writes = Array.from({ length: 150 }, async (_, n) => {
         const store = one.stores[n % 3]!;
-        const added = response(`resp_${n}`, { conversationId: "conv_1", conversationItems: [item(`a${n}`), item(`b${n}`)] });
+        const added = response(`resp_${n}`, {
+          conversationId: "conv_1",
+          conversationItems: [item(`a${n}`), item(`b${n}`)],
+        });
         expect(await store.putResponse(added)).toBe("stored");
         expect(await one.stores[(n + 1) % 3]!.getResponse("acme", `resp_${n}`)).not.toBeNull();
       });
@@ -362,14 +418,17 @@ for (const kind of kinds) {
 
 /** All ways to page a list that is `all` in ascending order. */
 async function pages(
-  list: (page: PageRequest) => Promise<{ readonly data: readonly Pick<StoredItem, "id">[]; readonly hasMore: boolean } | null>,
+  list: (
+    page: PageRequest,
+  ) => Promise<{ readonly data: readonly Pick<StoredItem, "id">[]; readonly hasMore: boolean } | null>,
   all: readonly string[],
 ): Promise<void> {
   for (const order of ["asc", "desc"] as const) {
     const expected = order === "asc" ? all : all.toReversed();
     for (const limit of [1, 2, 3, all.length, all.length + 1]) {
       const read: string[] = [];
-      for (let after: string | undefined, more = true; more; after = read.at(-1)) {
+      for (let more = true; more; ) {
+        const after = read.at(-1);
         const page = await list({ limit, order, ...(after !== undefined && { after }) });
         read.push(...ids(page?.data ?? []));
         more = page?.hasMore === true;
@@ -382,7 +441,9 @@ async function pages(
         expect(page?.hasMore).toBe(index > limit);
       }
       const [after, before] = [expected[0]!, expected.at(-1)!];
-      expect(ids((await list({ limit, order, after, before }))?.data ?? [])).toEqual(expected.slice(1, -1).slice(0, limit));
+      expect(ids((await list({ limit, order, after, before }))?.data ?? [])).toEqual(
+        expected.slice(1, -1).slice(0, limit),
+      );
     }
     expect(await rejection(list({ limit: 1, order, after: "nothing" }))).toMatchObject({ param: "after" });
     expect(await rejection(list({ limit: 1, order, before: "nothing" }))).toMatchObject({ param: "before" });

@@ -83,7 +83,12 @@ async function server(
     await child?.exited;
   };
   const start = async (): Promise<void> => {
-    child = Bun.spawn(unprivileged(command), { cwd: at, stdout: "ignore", stderr: "ignore", env: { PATH: process.env["PATH"] } });
+    child = Bun.spawn(unprivileged(command), {
+      cwd: at,
+      stdout: "ignore",
+      stderr: "ignore",
+      env: { PATH: process.env["PATH"] },
+    });
     await until(command[0] ?? "", ready);
   };
   await start();
@@ -123,7 +128,17 @@ export async function startPostgres(): Promise<Server> {
   if (asRoot) chownSync(join(at, "password"), UNPRIVILEGED, UNPRIVILEGED);
   const data = join(at, "data");
   const made = Bun.spawnSync(
-    unprivileged([postgresBin("initdb")!, "-D", data, "-U", "collie", "-A", "scram-sha-256", `--pwfile=${join(at, "password")}`, "-N"]),
+    unprivileged([
+      postgresBin("initdb")!,
+      "-D",
+      data,
+      "-U",
+      "collie",
+      "-A",
+      "scram-sha-256",
+      `--pwfile=${join(at, "password")}`,
+      "-N",
+    ]),
     { cwd: at, stdout: "ignore", stderr: "pipe", env: { PATH: process.env["PATH"] } },
   );
   if (made.exitCode !== 0) throw new Error(`initdb: ${made.stderr.toString()}`);

@@ -25,7 +25,15 @@ let names = 0;
 /** Tables of each test by their own names: one server for all. */
 export function ownSchema(): SchemaSetting {
   const suffix = `${process.pid}_${++names}`;
-  const tables = ["conversations", "responses", "conversation_items", "conversation_item_links", "response_items", "response_events", "history_migrations"];
+  const tables = [
+    "conversations",
+    "responses",
+    "conversation_items",
+    "conversation_item_links",
+    "response_items",
+    "response_events",
+    "history_migrations",
+  ];
   return Object.fromEntries(tables.map((table) => [table, { table: `t${suffix}_${table}` }]));
 }
 
