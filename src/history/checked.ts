@@ -25,6 +25,7 @@ type Args<M extends StoreMethod> = Parameters<HistoryStore[M]>;
 /** What a call for something that cannot be there answers. */
 const ABSENT: { readonly [M in StoreMethod]?: Awaited<ReturnType<HistoryStore[M]>> } = {
   getResponse: null,
+  getState: null,
   deleteResponse: false,
   readChain: null,
   listInputItems: null,

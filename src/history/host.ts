@@ -161,6 +161,7 @@ export function localHistory(store: SyncHistory): HistoryStore {
 const METHODS: Readonly<Record<StoreMethod, true>> = {
   putResponse: true,
   getResponse: true,
+  getState: true,
   updateResponse: true,
   deleteResponse: true,
   listResponses: true,

@@ -7,7 +7,7 @@ import { idOf } from "./json-text.ts";
 import { createMemoryConversations } from "./memory-conversations.ts";
 import { memoryKey } from "./memory-key.ts";
 import { pageOf } from "./page.ts";
-import { turnBytes } from "./rows.ts";
+import { stateOf, turnBytes } from "./rows.ts";
 import type { NewResponse, StoredItem, StoredResponse, SyncStore } from "./store.ts";
 import { UNFINISHED_STATUSES } from "./store.ts";
 
@@ -87,6 +87,10 @@ export function createMemory(limits: MemoryLimits): SyncHistory {
       return toConversation(response, conversationItems, response.createdAt);
     },
     getResponse: (tenant, id) => get(tenant, id)?.response ?? null,
+    getState(tenant, id) {
+      const entry = get(tenant, id);
+      return entry === undefined ? null : stateOf(entry.response.status, entry.updatedAt);
+    },
     updateResponse({ tenant, id, updatedAt, ifStatus, status, result, conversationItems }) {
       const entry = get(tenant, id);
       if (entry === undefined) return "not_found";

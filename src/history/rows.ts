@@ -1,6 +1,7 @@
 /** How responses and items lie in a row, and how the rows of SMG 1.9's databases read; shared by SQL and Redis. */
 import { arrayOfTexts, arrayTexts, idOf, memberText } from "./json-text.ts";
-import type { ResponseKind, StoredItem, StoredResponse } from "./store.ts";
+import type { ResponseKind, ResponseState, StoredItem, StoredResponse } from "./store.ts";
+import { UNFINISHED_STATUSES } from "./store.ts";
 
 /** Member of the body that shows the output. */
 const OUTPUT_MEMBERS: Readonly<Record<ResponseKind, string>> = { response: "output", interaction: "steps", batch: "" };
@@ -20,6 +21,10 @@ export function outputOf(kind: ResponseKind, body: string, beside: string | null
 /** What a turn counts for in a chain: UTF-8 bytes of what lies in its row for it. */
 export function turnBytes({ kind, body, input, output }: StoredResponse): number {
   return Buffer.byteLength(arrayOfTexts(input)) + Buffer.byteLength(outputBeside(kind, body, output) ?? body);
+}
+
+export function stateOf(status: string, updatedAt: number): ResponseState {
+  return { status, updatedAt: (UNFINISHED_STATUSES as readonly string[]).includes(status) ? updatedAt : null };
 }
 
 /** SMG writes null where there is no body. */

@@ -124,6 +124,13 @@ export interface NewestItems {
   readonly more: boolean;
 }
 
+/** How far a response has come. */
+export interface ResponseState {
+  readonly status: string;
+  /** Of an unfinished one, when it was last updated: milliseconds since 1970. Null for all others. */
+  readonly updatedAt: number | null;
+}
+
 export interface StoredEvent {
   readonly sequence: number;
   readonly json: string;
@@ -146,6 +153,8 @@ export interface HistoryStore {
   /** Throws `HistoryConflictError` where the id is taken. */
   putResponse(response: NewResponse): Promise<PutOutcome>;
   getResponse(tenant: string, id: string): Promise<StoredResponse | null>;
+  /** Without the texts of the response: cheap enough to be asked for while one waits. */
+  getState(tenant: string, id: string): Promise<ResponseState | null>;
   updateResponse(update: ResponseUpdate): Promise<UpdateOutcome>;
   /** With its log; items that a conversation has stay there. False if there was none. */
   deleteResponse(tenant: string, id: string): Promise<boolean>;

@@ -132,6 +132,9 @@ if i == #ARGV then return 'stored' end
 local conversation = call('HGET', R(T, id), @responses.conversation_id)
 if conversation and addItems(T, conversation, at, iso, id, i + 1) == 1 then return 'stored' end
 return 'no_conversation'`,
+  getState: `
+if call('EXISTS', R(T, ARGV[3])) == 0 then return false end
+return { call('HGET', R(T, ARGV[3]), @responses.status) or 'completed', call('ZSCORE', all('unfinished'), member(T, ARGV[3])) }`,
   // id at iso ifStatus status ids body beside|"" fields 0|1 items…
   updateResponse: `
 local id, at, iso, wanted, status = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]

@@ -6,7 +6,7 @@ import { type ChainLink, chainOf } from "../chain.ts";
 import { HistoryConflictError, HistorySetupError, HistoryUnavailableError, UnknownCursorError } from "../errors.ts";
 import { arrayOfTexts, arrayTexts, idOf } from "../json-text.ts";
 import { pageOf, pageOfRows } from "../page.ts";
-import { bodyOf, type ItemColumns, itemColumns, itemOf, itemsAmong, outputBeside, outputOf } from "../rows.ts";
+import { bodyOf, type ItemColumns, itemColumns, itemOf, itemsAmong, outputBeside, outputOf, stateOf } from "../rows.ts";
 import { fieldOf, type SchemaSetting } from "../schema.ts";
 import type {
   ChainTurn,
@@ -159,6 +159,10 @@ function storeOn(
       return outcome as PutOutcome;
     },
     getResponse,
+    async getState(tenant, id) {
+      const row = (await run.getState(tenant, id)) as [string, Field] | null;
+      return row === null ? null : stateOf(row[0], Number(row[1] ?? 0));
+    },
     async updateResponse({ tenant, id, updatedAt, ifStatus, status, result, conversationItems }) {
       // the kind says where the body shows the output
       const kind = result === undefined ? "response" : ((await run.kindOf(tenant, id)) as ResponseKind | null);

@@ -2,7 +2,7 @@ import { chainOf } from "../chain.ts";
 import { HistoryConflictError, UnknownCursorError } from "../errors.ts";
 import { arrayOfTexts, arrayTexts, idOf } from "../json-text.ts";
 import { isBackward, pageOf, pageOfRows } from "../page.ts";
-import { bodyOf, itemOf, itemsAmong, outputBeside, outputOf } from "../rows.ts";
+import { bodyOf, itemOf, itemsAmong, outputBeside, outputOf, stateOf } from "../rows.ts";
 import type {
   Chain,
   ChainLimits,
@@ -13,6 +13,7 @@ import type {
   PageRequest,
   PutOutcome,
   ResponseKind,
+  ResponseState,
   ResponseUpdate,
   StoredItem,
   StoredResponse,
@@ -114,6 +115,14 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
   function* getResponse(tenant: string, id: string): Work<StoredResponse | null> {
     const [row] = yield { sql: get, params: [tenant, id] };
     return row === undefined ? null : responseOf(row);
+  }
+
+  function* getState(tenant: string, id: string): Work<ResponseState | null> {
+    const [row] = yield {
+      sql: `SELECT ${column("status")} AS status, ${micros(column("updated_at"))} AS updated FROM ${responses} WHERE ${here}`,
+      params: [tenant, id],
+    };
+    return row === undefined ? null : stateOf(row["status"] as string, millis(row["updated"]));
   }
 
   function* updateResponse(update: ResponseUpdate): Work<UpdateOutcome> {
@@ -276,6 +285,7 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
   return {
     putResponse,
     getResponse,
+    getState,
     updateResponse,
     deleteResponse,
     listResponses,

@@ -13,6 +13,7 @@ export type Works = {
 /** Works that change nothing, and so need no transaction. */
 export const READS: ReadonlySet<StoreMethod> = new Set<StoreMethod>([
   "getResponse",
+  "getState",
   "listResponses",
   "readChain",
   "listInputItems",

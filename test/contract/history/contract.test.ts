@@ -319,8 +319,14 @@ for (const kind of kinds) {
       expect(await store.listUnfinished(NOW + 1000, 1)).toEqual([
         { tenant: "t1", id: "resp_1", kind: "response", status: "in_progress", updatedAt: NOW + 1 },
       ]);
+      expect(await store.getState("t1", "resp_1")).toEqual({ status: "in_progress", updatedAt: NOW + 1 });
+      expect(await store.getState("other", "resp_1")).toBeNull();
+      await store.updateResponse({ tenant: "t1", id: "resp_1", updatedAt: NOW + 2 });
+      expect(await store.getState("t1", "resp_1")).toEqual({ status: "in_progress", updatedAt: NOW + 2 });
       await store.updateResponse({ tenant: "t1", id: "resp_1", updatedAt: NOW, status: "failed" });
+      expect(await store.getState("t1", "resp_1")).toEqual({ status: "failed", updatedAt: null });
       await store.deleteResponse("t3", "resp_3");
+      expect(await store.getState("t3", "resp_3")).toBeNull();
       expect(ids(await store.listUnfinished(NOW + 1000, 10))).toEqual(["resp_0"]);
     });
 
@@ -434,7 +440,7 @@ async function pages(
         more = page?.hasMore === true;
         expect(more).toBe(read.length < expected.length);
       }
-      expect(read).toEqual(expected);
+      expect(read).toEqual([...expected]);
       for (const [index, before] of expected.entries()) {
         const page = await list({ limit, order, before });
         expect(ids(page?.data ?? [])).toEqual(expected.slice(Math.max(0, index - limit), index));

@@ -124,6 +124,14 @@ function stepsOf(seed: number): () => { readonly name: string; readonly run: Ste
       },
     ],
     [
+      4,
+      "getState",
+      () => {
+        const a = [tenant(), responseId()] as const;
+        return (s) => s.getState(...a);
+      },
+    ],
+    [
       2,
       "deleteResponse",
       () => {
