@@ -1,0 +1,78 @@
+/** A request as the gateway's own conversation. */
+import type { Constraint } from "../../engines/engine.ts";
+import { UnsupportedError } from "../../errors.ts";
+import type { Conversation } from "../../generation/conversation.ts";
+import { rawMemberText } from "../../generation/raw-members.ts";
+import { refuseUnsupportedPrompt } from "../shared/sampling-fields.ts";
+import { losslessMember } from "../shared/tools.ts";
+import { wrong } from "./blocks.ts";
+import { type OpenThinking, readHistory } from "./history.ts";
+import type { CountTokensRequest } from "./schema.ts";
+import { type Thinking, thinkingOf } from "./thinking.ts";
+import { messageTools } from "./tools.ts";
+
+export interface MessageConversation {
+  readonly conversation: Conversation;
+  readonly thinking: Thinking;
+  /** What `output_config.format` demands. */
+  readonly format: Constraint | undefined;
+}
+
+const EFFORTS = ["low", "medium", "high", "xhigh", "max"];
+
+/**
+ * `raw`: the text of the request; `maxTokens`: undefined where tokens are only counted. Throws InvalidRequestError, and UnsupportedError
+ * for what would change the meaning of the answer.
+ */
+export function messageConversation(
+  body: CountTokensRequest,
+  open: OpenThinking,
+  raw: string | undefined,
+  maxTokens: number | undefined,
+): MessageConversation {
+  refuseUnsupportedPrompt(body);
+  if (body.mcp_servers && body.mcp_servers.length > 0)
+    throw new UnsupportedError("mcp_servers is not supported", { param: "mcp_servers" });
+  const thinking = thinkingOf(body, maxTokens);
+  const { messages, isPrefill } = readHistory(body, open, raw);
+  const format = formatOf(body, raw);
+  const effort = body.output_config?.effort ?? undefined;
+  if (effort !== undefined && !EFFORTS.includes(effort))
+    throw wrong("output_config.effort", `output_config.effort must be one of ${EFFORTS.join(", ")}`);
+  const variables = body.chat_template_kwargs ?? undefined;
+  const conversation: Conversation = {
+    messages,
+    ...messageTools(body, raw),
+    addGenerationPrompt: !isPrefill,
+    continueFinalMessage: isPrefill,
+    systemInPlace: true,
+    thinking: thinking.isOn,
+    ...(effort !== undefined && { reasoningEffort: effort }),
+    // in the form that templates know from Chat Completions
+    ...(format && { responseFormat: { type: "json_schema", json_schema: { name: "answer", schema: format.schema } } }),
+    templateVariables: variables === undefined ? {} : lossless(raw, "chat_template_kwargs", variables),
+  };
+  return { conversation, thinking, format: format && { kind: "json_schema", schema: format.text } };
+}
+
+/** A member as sent, where the text that it is in is known. */
+const lossless = <T>(raw: string | undefined, name: string, value: T): T =>
+  raw === undefined ? value : ((losslessMember(raw, name) ?? value) as T);
+
+/** The schema of the answer: its JSON text and what templates get. The older `output_format` comes first, as in the SDK. */
+function formatOf(
+  body: CountTokensRequest,
+  raw: string | undefined,
+): { readonly text: string; readonly schema: unknown } | undefined {
+  const isOld = body.output_format !== undefined && body.output_format !== null;
+  const at = isOld ? "output_format" : "output_config.format";
+  const format = isOld ? body.output_format : body.output_config?.format;
+  if (format === undefined || format === null) return undefined;
+  if (format.type !== "json_schema") throw wrong(`${at}.type`, `${at}.type must be json_schema`);
+  if (format.schema === undefined) throw wrong(`${at}.schema`, `Missing required parameter: '${at}.schema'`);
+  const { schema } = format;
+  const outer = raw === undefined || isOld ? raw : rawMemberText(raw, "output_config");
+  const member = outer === undefined ? undefined : rawMemberText(outer, isOld ? "output_format" : "format");
+  const text = member === undefined ? undefined : rawMemberText(member, "schema");
+  return { text: text ?? JSON.stringify(schema), schema: lossless(member, "schema", schema) };
+}

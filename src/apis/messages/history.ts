@@ -1,0 +1,128 @@
+/** The messages of a request as those of a conversation. */
+import type { Message } from "../../generation/conversation.ts";
+import { Turns } from "../../generation/turns.ts";
+import { givenContent, givenText, isServerBlock, stringOf, traceOf, wrong } from "./blocks.ts";
+import { type InputTexts, inputTexts } from "./inputs.ts";
+import type { MessagesRequest, SentBlock, SentMessage } from "./schema.ts";
+import { systemContent } from "./system.ts";
+
+/** The thoughts that a signature is for; `visible`: the text beside it. Undefined: it is not ours, or not of this text. */
+export type OpenThinking = (signature: string, visible: string) => string | undefined;
+
+export interface History {
+  readonly messages: readonly Message[];
+  /** The model is to go on with the last message. */
+  readonly isPrefill: boolean;
+}
+
+interface Reading {
+  readonly turns: Turns;
+  readonly inputs: InputTexts;
+  readonly open: OpenThinking;
+}
+
+/**
+ * `raw`: the text of the request, so that prompts print numbers and the order of keys as sent. Thinking counts only with a signature of
+ * ours, which a client that alters the text does not have. Throws InvalidRequestError.
+ */
+export function readHistory(
+  { messages, system }: Pick<MessagesRequest, "messages" | "system">,
+  open: OpenThinking,
+  raw: string | undefined,
+): History {
+  const turns = new Turns({ joinUsers: true });
+  const reading: Reading = { turns, inputs: inputTexts(raw), open };
+  const lead = systemContent(system, "system");
+  if (lead !== undefined) turns.system(lead);
+  messages.forEach((message, i) => {
+    readMessage(message, i, reading);
+  });
+  const isPrefill = messages.at(-1)?.role === "assistant" && turns.messages.at(-1)?.role === "assistant";
+  if (isPrefill) checkPrefill(messages.at(-1)!, `messages[${messages.length - 1}].content`);
+  return { messages: turns.messages, isPrefill };
+}
+
+function readMessage({ role, content }: SentMessage, i: number, reading: Reading): void {
+  const at = `messages[${i}].content`;
+  const { turns } = reading;
+  const blocks: readonly SentBlock[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : (content as readonly SentBlock[]);
+  if (role === "system") {
+    const text = systemContent(content, at);
+    if (text !== undefined) turns.system(text);
+  } else if (role === "user") {
+    readUser(blocks, at, turns);
+  } else if (role === "assistant") {
+    blocks.forEach((block, k) => {
+      readAssistant(block, i, k, reading);
+    });
+  } else {
+    throw wrong(`messages[${i}].role`, `messages[${i}].role: '${role.slice(0, 40)}' is not user, assistant or system`);
+  }
+}
+
+/** Results stand right behind the calls that they answer, whatever was written before them. */
+function readUser(blocks: readonly SentBlock[], at: string, turns: Turns): void {
+  blocks.forEach((block, k) => {
+    if (block.type !== "tool_result") return;
+    const content = givenContent(block["content"], `${at}[${k}].content`);
+    turns.result(stringOf(block, "tool_use_id", `${at}[${k}]`), content, {
+      ...(block["is_error"] === true && { isError: true }),
+    });
+  });
+  const texts = blocks.flatMap((block, k) =>
+    block.type === "tool_result" ? [] : [{ type: "text" as const, text: givenText(block, `${at}[${k}]`) }],
+  );
+  const [first] = texts;
+  if (first === undefined) {
+    if (blocks.length === 0) throw wrong(at, `${at} is empty`);
+  } else turns.user(texts.length === 1 ? first.text : texts);
+}
+
+function readAssistant(block: SentBlock, i: number, k: number, { turns, inputs, open }: Reading): void {
+  const at = `messages[${i}].content[${k}]`;
+  switch (block.type) {
+    case "text": {
+      const text = stringOf(block, "text", at);
+      if (text !== "") turns.assistant(text);
+      return;
+    }
+    case "thinking": {
+      const text = open(textOr(block["signature"]), textOr(block["thinking"]));
+      if (text !== undefined) turns.reasoning(text);
+      return;
+    }
+    case "redacted_thinking": {
+      const text = open(textOr(block["data"]), "");
+      if (text !== undefined) turns.reasoning(text);
+      return;
+    }
+    case "tool_use": {
+      const input = block["input"] ?? {};
+      if (typeof input !== "object" || Array.isArray(input))
+        throw wrong(`${at}.input`, `${at}.input must be an object`);
+      const text = block["input"] === undefined ? "{}" : inputs(i, k, input);
+      turns.call({ id: stringOf(block, "id", at), name: stringOf(block, "name", at), arguments: text });
+      return;
+    }
+    default:
+      if (!isServerBlock(block))
+        throw wrong(`${at}.type`, `${at}.type: '${block.type.slice(0, 40)}' is no block of an assistant`);
+      turns.assistant(traceOf(block));
+  }
+}
+
+const textOr = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Only text can be gone on with. */
+function checkPrefill({ content }: SentMessage, at: string): void {
+  const last = typeof content === "string" ? undefined : content.at(-1);
+  if (last === undefined || last.type === "text") return;
+  const param = `${at}[${content.length - 1}]`;
+  throw wrong(
+    param,
+    last.type === "tool_use"
+      ? `${param}: each tool_use needs a tool_result in the next message`
+      : `${param}: a last message of the assistant must end with text`,
+  );
+}

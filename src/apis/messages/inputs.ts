@@ -1,0 +1,19 @@
+/** Inputs of the calls of a history, as the JSON text that the client wrote: prompts print their numbers and the order of their keys. */
+import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+
+/** JSON text of the input of block `block` of message `message`. */
+export type InputTexts = (message: number, block: number, parsed: unknown) => string;
+
+/** `raw`: the text of the request; where it is not known, the inputs are written as `JSON.parse` gave them. */
+export function inputTexts(raw: string | undefined): InputTexts {
+  /** Texts of the messages, and of the blocks of the one that was asked for last. */
+  let messages: readonly string[] | undefined;
+  let blocks: { readonly of: number; readonly texts: readonly string[] } | undefined;
+  return (message, block, parsed) => {
+    if (raw === undefined) return JSON.stringify(parsed);
+    messages ??= rawItemTexts(rawMemberText(raw, "messages") ?? "");
+    if (blocks?.of !== message)
+      blocks = { of: message, texts: rawItemTexts(rawMemberText(messages[message] ?? "", "content") ?? "") };
+    return rawMemberText(blocks.texts[block] ?? "", "input") ?? JSON.stringify(parsed);
+  };
+}
