@@ -1,0 +1,284 @@
+/** `POST /v1/responses`. */
+import { ContextLengthError, NotFoundError } from "../../errors.ts";
+import type { ServerContext } from "../../server/context.ts";
+import { rawBody } from "../../server/raw-body.ts";
+import type { RequestScope } from "../../server/request-scope.ts";
+import { idHeaders } from "../errors.ts";
+import { chatLogprobs } from "../openai/logprobs.ts";
+import { type AnswerSink, collectAnswer, type StreamSink, streamAnswer } from "../shared/answer.ts";
+import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
+import { newId } from "../shared/ids.ts";
+import { turnSink } from "../shared/turn.ts";
+import { type AskedConversation, askedConversation, checkRequest, textAsk, wantsLogprobs } from "./ask.ts";
+import { type EventWriter, ServerSentEvents } from "./events.ts";
+import { isReference } from "./input.ts";
+import { conversationId, type ResponseHead, requestFields } from "./object.ts";
+import type { Loose, ResponsesRequest } from "./schema.ts";
+import { inputItems, type KeptResponse, type ResponseStore, responseStore } from "./state.ts";
+import { withoutOldest } from "./truncation.ts";
+import { ResponseWriter, type WriterOptions } from "./writer.ts";
+
+const PATH = "/v1/responses";
+
+/** A response whose call can begin. */
+export interface PreparedResponse {
+  readonly request: ResponsesRequest;
+  readonly head: ResponseHead;
+  readonly call: PreparedCall;
+  /** The request's own input, each item with an id. */
+  readonly input: readonly Loose[];
+  readonly tools: AskedConversation["tools"];
+}
+
+/** Of a response that was told to a client before: its id and Unix time in seconds. */
+export interface GivenIdentity {
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+/** Reads a request up to where an engine is asked. Throws GatewayErrors; the scope stays open. */
+export async function prepareResponse(
+  request: ResponsesRequest,
+  context: ServerContext,
+  scope: RequestScope,
+  identity: GivenIdentity = { id: newId("resp_"), createdAt: now() },
+): Promise<PreparedResponse> {
+  checkRequest(request);
+  const model = context.fleet.model(request.model);
+  const store = storeOf(context);
+  const before = await contextOf(request, store, scope);
+  const own = typeof request.input === "string" ? request.input : (request.input ?? []);
+  const [earlier, items] = await resolved(before, own, store, scope);
+  const asked = askedConversation(request, {
+    context: earlier,
+    items,
+    raw: rawBody(request),
+    open: (blob) => context.sealer.open(scope.tenant, blob, ""),
+  });
+  if (asked.left.size > 0)
+    context.log.info("parts of a request for a response were left out", { request: scope.id, types: [...asked.left] });
+  const stores = context.history !== null && request.store !== false;
+  const fields = requestFields(request, { sampling: model.entry.defaultSampling });
+  return {
+    request,
+    head: { ...identity, fields: { ...fields, store: stores } },
+    call: await fittingCall(textAsk(request, asked, request.stream === true), request, context, scope),
+    input: inputItems(typeof items === "string" ? items : [...items]),
+    tools: asked.tools,
+  };
+}
+
+const now = (): number => Math.floor(Date.now() / 1000);
+
+const storeOf = ({ history }: ServerContext): ResponseStore | undefined =>
+  history === null ? undefined : responseStore(history);
+
+async function contextOf(
+  request: ResponsesRequest,
+  store: ResponseStore | undefined,
+  { tenant }: RequestScope,
+): Promise<readonly Loose[]> {
+  const previousResponseId = request.previous_response_id ?? undefined;
+  const conversation = conversationId(request);
+  if (previousResponseId === undefined && conversation === undefined) return [];
+  if (store === undefined) {
+    const param = previousResponseId === undefined ? "conversation" : "previous_response_id";
+    throw new NotFoundError(`${param}: this server keeps nothing of former requests`, { param });
+  }
+  return store.context({ previousResponseId, conversationId: conversation }, tenant);
+}
+
+/** Items in the place of the references to them. */
+async function resolved(
+  before: readonly Loose[],
+  own: string | readonly Loose[],
+  store: ResponseStore | undefined,
+  { tenant }: RequestScope,
+): Promise<readonly [readonly Loose[], string | readonly Loose[]]> {
+  const ids = [...before, ...(typeof own === "string" ? [] : own)].filter(isReference).map(({ id }) => String(id));
+  if (ids.length === 0) return [before, own];
+  const found = await store?.items([...new Set(ids)], tenant);
+  const replaced = (items: readonly Loose[], at?: string) =>
+    items.map((item, i) => {
+      if (!isReference(item)) return item;
+      const id = String(item["id"]);
+      const known = found?.get(id) ?? before.find((each) => each["id"] === id && !isReference(each));
+      if (known !== undefined) return known;
+      const param = at === undefined ? "previous_response_id" : `${at}[${i}]`;
+      throw new NotFoundError(`Item with id '${id.slice(0, 100)}' not found.`, { param });
+    });
+  return [replaced(before), typeof own === "string" ? own : replaced(own, "input")];
+}
+
+/** With `truncation: "auto"` the oldest messages go until the prompt fits. */
+async function fittingCall(
+  ask: TextAsk,
+  { truncation, max_output_tokens: answer }: ResponsesRequest,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<PreparedCall> {
+  let { conversation } = ask;
+  for (;;) {
+    try {
+      return await prepareCall({ ...ask, conversation }, context, scope);
+    } catch (error) {
+      if (truncation !== "auto" || !(error instanceof ContextLengthError)) throw error;
+      const messages = withoutOldest(conversation.messages, shareToDrop(error, answer ?? undefined));
+      if (messages === undefined) throw error;
+      conversation = { ...conversation, messages };
+    }
+  }
+}
+
+/** Which part of the prompt is too much, if the answer is to have room: what was asked for, within reason, else an eighth of the context. */
+function shareToDrop({ tokens, limit }: ContextLengthError, answer: number | undefined): number {
+  if (tokens === undefined || limit === undefined || tokens <= 0) return 0.25;
+  const room = Math.min(answer ?? limit / 8, limit / 4);
+  return Math.min(Math.max(1 - (limit - room) / tokens, 0.02), 0.9);
+}
+
+export interface RunOptions {
+  /** It has waited for its turn in the background. */
+  readonly wasQueued?: boolean;
+  /** Keeps the final state, in the place of a new row in the store. */
+  readonly save?: (kept: KeptResponse) => Promise<void>;
+}
+
+/** The writer of a prepared response. */
+export function responseWriter(
+  { request, head, call, input, tools }: PreparedResponse,
+  out: EventWriter | undefined,
+  context: ServerContext,
+  scope: RequestScope,
+  { wasQueued, save }: RunOptions = {},
+): ResponseWriter {
+  const { tenant } = scope;
+  const { sealer, log } = context;
+  const store = head.fields["store"] === true ? storeOf(context) : undefined;
+  const keep = save ?? (store && ((kept: KeptResponse) => store.save(kept, tenant)));
+  const seals = request.include?.includes("reasoning.encrypted_content") === true;
+  const asIds = request.return_tokens_as_token_ids === true;
+  const options: WriterOptions = {
+    head,
+    origin: tools.origin,
+    asSummary: head.fields["reasoning"] !== null && summaryOf(request),
+    seal: seals ? (text) => sealer.seal(tenant, text) : undefined,
+    logprobs: wantsLogprobs(request) ? (entries) => chatLogprobs(entries, call.model.tokenizer, asIds) : undefined,
+    save: keep && ((object) => keep({ request, object, input })),
+    onLost: (error) =>
+      log.warn("a response that failed could not be stored", { request: scope.id, error: String(error) }),
+    ...(wasQueued !== undefined && { wasQueued }),
+  };
+  return new ResponseWriter(options, out);
+}
+
+const summaryOf = ({ reasoning }: ResponsesRequest): boolean =>
+  Boolean(reasoning?.summary ?? reasoning?.generate_summary);
+
+/**
+ * Runs a prepared response to its stored end and gives its final object; events go to `out`, if there is one. Rejects only with the
+ * error of a call that failed before its first event: later ones are told in the events and the object. The scope stays open.
+ */
+export async function runResponse(
+  prepared: PreparedResponse,
+  out: EventWriter | undefined,
+  context: ServerContext,
+  scope: RequestScope,
+  options: RunOptions = {},
+): Promise<Loose> {
+  const writer = responseWriter(prepared, out, context, scope, options);
+  if (out !== undefined && options.wasQueued === true) writer.begun();
+  await prepared.call.run(sinkOf(writer, prepared.call), scope.signal).done;
+  await writer.settled;
+  if (writer.error !== undefined && !writer.started) throw writer.error;
+  return writer.object();
+}
+
+/** Answers a request by events, and gives the final object. See `prepareResponse` and `runResponse`. */
+export async function createResponse(
+  request: ResponsesRequest,
+  out: EventWriter | undefined,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<Loose> {
+  return runResponse(await prepareResponse(request, context, scope), out, context, scope);
+}
+
+/** What a generation tells a writer. */
+function sinkOf(writer: ResponseWriter, { isClamped }: PreparedCall): AnswerSink {
+  const turn = turnSink(writer, { isClamped });
+  return {
+    begun: (counts) => turn.begun?.(counts),
+    emit: (event) => turn.emit(event),
+    flush: () => turn.flush(),
+    get error() {
+      return writer.error;
+    },
+  };
+}
+
+/** The same where the first event of any kind is waited for. */
+function streamSinkOf(writer: ResponseWriter, call: PreparedCall, first: () => void): StreamSink {
+  const sink = sinkOf(writer, call);
+  let told = false;
+  const tell = () => {
+    if (told) return;
+    told = true;
+    first();
+  };
+  return {
+    begun(counts) {
+      sink.begun?.(counts);
+      tell();
+    },
+    emit(event) {
+      sink.emit(event);
+      if (!told) tell();
+    },
+    flush: sink.flush,
+    commit: () => writer.begun(),
+    pending: () => (writer.started ? writer.settled : undefined),
+    get error() {
+      return writer.error;
+    },
+    get started() {
+      return writer.started;
+    },
+    get finished() {
+      return writer.finished;
+    },
+  };
+}
+
+/** Answers a validated request that is not to run in the background. Throws GatewayErrors; the scope is finished when the answer is complete. */
+export async function handleResponses(
+  request: ResponsesRequest,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<Response> {
+  try {
+    const prepared = await prepareResponse(request, context, scope);
+    const headers = idHeaders("openai", scope.id);
+    if (request.stream === true) {
+      return await streamAnswer(
+        prepared.call,
+        (out, first) => {
+          const writer = responseWriter(prepared, new ServerSentEvents(out), context, scope);
+          return streamSinkOf(writer, prepared.call, first);
+        },
+        { path: PATH, headers },
+        context,
+        scope,
+      );
+    }
+    const writer = responseWriter(prepared, undefined, context, scope);
+    await collectAnswer(prepared.call, sinkOf(writer, prepared.call), scope);
+    await writer.settled;
+    if (writer.error !== undefined) throw writer.error;
+    scope.finish();
+    return Response.json(writer.object(), { headers });
+  } catch (error) {
+    scope.finish();
+    throw error;
+  }
+}

@@ -1,0 +1,35 @@
+/** Where the events of a response go: server-sent events, frames of a socket, or the log of a run in the background. */
+import type { FrameWriter } from "../shared/answer.ts";
+
+export interface EventWriter {
+  /** `json`: the whole event, its `type` and `sequence_number` in it. */
+  event(type: string, json: string, sequence: number): void;
+  /** What came so far belongs together: send it now. */
+  flush(): void;
+  /** The last event was told. */
+  end(): void;
+  /** The client has left. */
+  cut(): void;
+}
+
+/** Events as frames `event: …` and `data: …`, with `[DONE]` at the end, which OpenResponses asks for. */
+export class ServerSentEvents implements EventWriter {
+  constructor(private readonly out: FrameWriter) {}
+
+  event(type: string, json: string): void {
+    this.out.write(`event: ${type}\ndata: ${json}\n\n`);
+  }
+
+  flush(): void {
+    this.out.flush();
+  }
+
+  end(): void {
+    this.out.write("data: [DONE]\n\n");
+    this.out.end();
+  }
+
+  cut(): void {
+    this.out.cut();
+  }
+}
