@@ -33,6 +33,7 @@ const { exitCode } = Bun.spawnSync(
     // Every worker is an entry point of its own, and so is a file that only has to come along.
     "src/threads/serving-thread.ts",
     "src/threads/compute-thread.ts",
+    "src/history/thread.ts",
     demoModel,
     "--outfile",
     outfile,

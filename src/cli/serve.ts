@@ -13,17 +13,22 @@ import type { Control } from "../fleet/control-link.ts";
 import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
 import { emptyFleet } from "../fleet/snapshot.ts";
 import { templateProblem } from "../fleet/usable-template.ts";
+import { HistorySetupError, HistoryUnavailableError } from "../history/errors.ts";
+import { shownHistoryUrl } from "../history/location.ts";
 import { sourceProblem } from "../hub/source.ts";
 import { familiesOf } from "../parsers/names.ts";
-import { createLogger } from "../telemetry/log.ts";
+import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
 import { type MetricsListener, startMetricsListener } from "../telemetry/metrics-listener.ts";
 import { createComputePool } from "../threads/compute-pool.ts";
 import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
 import { ListenError, startServingThreads } from "../threads/supervisor.ts";
+import { type HistoryKeeper, startHistoryKeeperOr } from "../threads/history-keeper.ts";
 import { cacheFolder } from "./cache-folder.ts";
 import { notifyReady, notifyStopping, startWatchdog } from "./notify.ts";
+import { chosenHistory, sealingKey } from "./history-setting.ts";
 import { whenAskedToStop } from "./stop-signals.ts";
+import { stateFolder } from "./state-folder.ts";
 
 /** Most serving threads that are started unasked. */
 const MOST_THREADS = 8;
@@ -67,13 +72,17 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   let known = emptyFleet;
   let metrics: MetricsListener | undefined;
   let serving: Awaited<ReturnType<typeof startServingThreads>>;
+  let kept: HistoryKeeper | undefined;
   try {
     metrics = listenForMetrics(config, () => tokenizerCacheMetrics(known.models));
-    serving = await startServingThreads(config, threads, board, log, control);
+    kept = await keeper(config, threads, env, log);
+    serving = await startServingThreads(config, threads, board, log, control, kept);
   } catch (error) {
     await metrics?.stop();
-    if (!(error instanceof ListenError)) throw error;
-    process.stderr.write(`collie: ${error.message}\n`);
+    await kept?.close();
+    const message = startProblem(error);
+    if (message === undefined) throw error;
+    process.stderr.write(`collie: ${message}\n`);
     return 1;
   }
   const url = clientUrl(serving.hostname, serving.port);
@@ -107,11 +116,59 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   compute.close();
   await metrics?.stop();
   stopWatchdog();
+  await kept.close();
   log.info("stopped");
   return 0;
 }
 
 /** The metrics' port, if one is given. Throws ListenError. */
+/** Opens the history, and makes the key of seals. Throws HistorySetupError and HistoryUnavailableError. */
+async function keeper(config: ServeConfig, threads: number, env: Environment, log: Logger): Promise<HistoryKeeper> {
+  const folder = stateFolder(config.stateDir, env);
+  const { setting, byDefault } = chosenHistory(config, folder, threads);
+  const days = config.historyRetentionDays;
+  const kept = await startHistoryKeeperOr(
+    {
+      history: setting,
+      sealingKey: keyOfSeals(config.sealingKey, folder, byDefault, log),
+      retentionDays: days < 0 ? undefined : days,
+      log,
+      onEnd(message) {
+        log.error("the history's thread ended; nothing can be kept: ending", { error: message });
+        process.kill(process.pid, "SIGTERM");
+      },
+    },
+    byDefault,
+  );
+  log.info("history", { url: shownHistoryUrl(kept.history.url) });
+  return kept;
+}
+
+/** A folder that cannot be written to need not end the start, unless things are to be kept in it. */
+function keyOfSeals(
+  given: string | undefined,
+  folder: string | undefined,
+  byDefault: boolean,
+  log: Logger,
+): Uint8Array {
+  try {
+    return sealingKey(given, folder);
+  } catch (error) {
+    if (!byDefault || !(error instanceof HistorySetupError)) throw error;
+    log.warn("the key of seals lasts until the next start only", { error: error.message });
+    return sealingKey(undefined, undefined);
+  }
+}
+
+/** What keeps the gateway from starting, in words; undefined for defects. */
+function startProblem(error: unknown): string | undefined {
+  if (error instanceof HistoryUnavailableError) {
+    const { message, cause } = error;
+    return cause instanceof Error ? `${message}: ${cause.message}` : message;
+  }
+  return error instanceof ListenError || error instanceof HistorySetupError ? error.message : undefined;
+}
+
 function listenForMetrics(
   { prometheusHost, prometheusPort }: ServeConfig,
   collect: () => readonly MetricFamily[],

@@ -1,3 +1,4 @@
+import { historyOptions } from "./history-options.ts";
 import type { OptionTable, ValuesOf } from "./option.ts";
 
 /** An `http(s)` origin or `grpc(s)://host:port`; what is wrong with it otherwise. */
@@ -241,7 +242,7 @@ export const serveOptions = {
     flag: "state-dir",
     type: "string",
     group: "Model",
-    help: "Folder for caches (default: $CACHE_DIRECTORY, $STATE_DIRECTORY, $XDG_CACHE_HOME/collie or ~/.cache/collie).",
+    help: "Folder for caches (default: $CACHE_DIRECTORY, $STATE_DIRECTORY, $XDG_CACHE_HOME/collie or ~/.cache/collie) and for what must last (default: $STATE_DIRECTORY, $XDG_STATE_HOME/collie or ~/.local/state/collie).",
   },
   tokenizerCacheEnableL0: {
     flag: "tokenizer-cache-enable-l0",
@@ -284,6 +285,7 @@ export const serveOptions = {
     group: "Tokenizer cache",
     help: "Share of the hits that are encoded anew and compared; a difference switches the model's cache off.",
   },
+  ...historyOptions,
   prometheusPort: {
     flag: "prometheus-port",
     type: "integer",

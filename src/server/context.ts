@@ -1,8 +1,11 @@
+import type { Sealer } from "../apis/shared/seal.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import type { Control } from "../fleet/control-link.ts";
 import type { FleetView } from "../fleet/view.ts";
+import type { HistoryStore } from "../history/store.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { RequestScopes } from "./request-scope.ts";
+import type { RunRegistry } from "./runs.ts";
 
 /** What the routes of one serving thread work with. */
 export interface ServerContext {
@@ -11,6 +14,11 @@ export interface ServerContext {
   readonly control: Control;
   readonly scopes: RequestScopes;
   readonly log: Logger;
+  /** What clients have stored; null: nothing is (`--history none`). */
+  readonly history: HistoryStore | null;
+  readonly sealer: Sealer;
+  /** Work of this thread that has no client. */
+  readonly runs: RunRegistry;
   /** The gateway has been told to stop. */
   draining(): boolean;
 }

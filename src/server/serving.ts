@@ -1,13 +1,17 @@
+import { createSealer } from "../apis/shared/seal.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
 import type { Control } from "../fleet/control-link.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
+import { type HistorySetting, openHistory } from "../history/open.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
 import { collect, startHeapCare } from "../threads/heap-care.ts";
 import { createApp } from "./app.ts";
+import type { ServerContext } from "./context.ts";
 import { RequestScopes } from "./request-scope.ts";
+import { RunRegistry } from "./runs.ts";
 import { warmUp } from "./warm-up.ts";
 
 export interface ServingOptions {
@@ -18,6 +22,25 @@ export interface ServingOptions {
   readonly port: number;
   /** Serving threads of the process; several listen on one port. */
   readonly threads: number;
+  readonly kept: KeptOptions;
+}
+
+/** What serving threads keep for clients, and where. */
+export interface KeptOptions {
+  readonly history: HistorySetting;
+  /** The key of seals. All gateways that share a history need the same. */
+  readonly sealingKey: Uint8Array;
+}
+
+/**
+ * Opens it for one serving thread. `port`: to the process's `HistoryThread`, where there is one. Throws HistorySetupError and
+ * HistoryUnavailableError.
+ */
+export async function openKept(
+  { history, sealingKey }: KeptOptions,
+  port: MessagePort | undefined,
+): Promise<Pick<ServerContext, "history" | "sealer">> {
+  return { history: await openHistory(history, port), sealer: createSealer(sealingKey) };
 }
 
 /** One serving thread's whole work: the app on a port, its view of the fleet, its engine connections. */
@@ -39,7 +62,12 @@ const LAST_WORDS_MS = 1000;
 /** Pause after a model was loaded before the way in is warmed up and what loading left behind is freed. */
 const TIDY_AFTER_MS = 500;
 
-export function startServing({ config, board, thread, threads, port }: ServingOptions, control: Control): Serving {
+/** `kept` is closed when the serving stops. */
+export function startServing(
+  { config, board, thread, threads, port }: Omit<ServingOptions, "kept">,
+  control: Control,
+  kept: Pick<ServerContext, "history" | "sealer">,
+): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
   const fleet = new FleetView(
@@ -63,7 +91,16 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
   );
   const scopes = new RequestScopes(config.requestTimeoutSecs);
   let draining = false;
-  const app = createApp({ config, fleet, control, scopes, log, draining: () => draining });
+  const app = createApp({
+    config,
+    fleet,
+    control,
+    scopes,
+    log,
+    ...kept,
+    runs: new RunRegistry(),
+    draining: () => draining,
+  });
   app.compile();
   const server = Bun.serve({
     hostname: config.host,
@@ -125,6 +162,7 @@ export function startServing({ config, board, thread, threads, port }: ServingOp
       for (const timer of tidying) clearTimeout(timer);
       await server.stop(true);
       fleet.close();
+      await kept.history?.close();
     },
   };
 }

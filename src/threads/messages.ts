@@ -6,7 +6,13 @@ import type { EncodeOptions } from "../tokenizer/tokenizer.ts";
 
 /** What control tells a serving thread. */
 export type ToThread =
-  | { readonly type: "start"; readonly options: ServingOptions; readonly fleet: FleetSnapshot }
+  | {
+      readonly type: "start";
+      readonly options: ServingOptions;
+      readonly fleet: FleetSnapshot;
+      /** To the thread that holds the history, where there is one; it goes along. */
+      readonly historyPort?: MessagePort | undefined;
+    }
   | { readonly type: "fleet"; readonly fleet: FleetSnapshot; readonly version: number }
   | { readonly type: "drain"; readonly graceMs: number }
   | { readonly type: "ping" }

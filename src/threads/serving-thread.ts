@@ -1,12 +1,15 @@
 /** Entry point of a serving thread: a Bun worker that runs the whole app. */
 import { controlOver } from "../fleet/control-link.ts";
-import { type Serving, startServing } from "../server/serving.ts";
+import type { FleetSnapshot } from "../fleet/snapshot.ts";
+import { openKept, type Serving, startServing } from "../server/serving.ts";
 import type { FromThread, ToThread } from "./messages.ts";
 
 declare const self: Worker;
 
 const tell = (message: FromThread) => self.postMessage(message);
 let serving: Serving | undefined;
+/** The newest that is known. */
+let fleet: FleetSnapshot | undefined;
 const link = controlOver({
   ask: (id, question) => tell({ type: "question", id, question }),
   forget: (id) => tell({ type: "forget", id }),
@@ -16,15 +19,18 @@ self.onmessage = ({ data }: MessageEvent<ToThread>) => {
   if (data.type === "ping") tell({ type: "pong" });
   else if (data.type === "answer") link.answered(data.id, data.answer);
   else if (data.type === "start") {
-    try {
-      serving = startServing(data.options, link.control);
-      serving.apply(data.fleet);
-      tell({ type: "listening", hostname: serving.hostname, port: serving.port });
-    } catch (error) {
-      tell({ type: "failed", message: (error as Error).message });
-    }
+    const { options, historyPort } = data;
+    fleet = data.fleet;
+    openKept(options.kept, historyPort)
+      .then((kept) => {
+        serving = startServing(options, link.control, kept);
+        if (fleet !== undefined) serving.apply(fleet);
+        tell({ type: "listening", hostname: serving.hostname, port: serving.port });
+      })
+      .catch((error: unknown) => tell({ type: "failed", message: (error as Error).message }));
   } else if (data.type === "fleet") {
-    serving?.apply(data.fleet);
+    fleet = data.fleet;
+    serving?.apply(fleet);
     tell({ type: "applied", version: data.version });
   } else if (serving !== undefined) {
     const running = serving;

@@ -2,7 +2,7 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import { answerer, type Control } from "../fleet/control-link.ts";
 import { emptyFleet, type FleetSnapshot } from "../fleet/snapshot.ts";
 import { workerUrl } from "../program.ts";
-import { startServing } from "../server/serving.ts";
+import { type KeptOptions, openKept, startServing } from "../server/serving.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { FleetBoard } from "./fleet-board.ts";
 import type { FromThread, ToThread } from "./messages.ts";
@@ -24,6 +24,12 @@ export class ListenError extends Error {
   override readonly name = "ListenError";
 }
 
+/** What all serving threads keep for clients, with a way to the thread that holds it, where there is one. */
+export interface KeptForThreads extends KeptOptions {
+  /** A port for one thread; undefined where each connects itself. */
+  connect(): MessagePort | undefined;
+}
+
 /** With one thread everything runs on the calling thread; with more, in workers that share the port. */
 export async function startServingThreads(
   config: ServeConfig,
@@ -31,12 +37,15 @@ export async function startServingThreads(
   board: FleetBoard,
   log: Logger,
   control: Control,
+  kept: KeptForThreads,
   entry: URL = workerUrl("threads/serving-thread"),
   pingMs = PING_MS,
 ): Promise<ServingThreads> {
-  if (threads > 1) return startWorkers(config, threads, board, log, control, entry, pingMs);
+  if (threads > 1) return startWorkers(config, threads, board, log, control, kept, entry, pingMs);
+  const opened = await openKept(kept, kept.connect());
   try {
-    const serving = startServing({ config, board: board.memory, thread: 0, threads: 1, port: config.port }, control);
+    const options = { config, board: board.memory, thread: 0, threads: 1, port: config.port };
+    const serving = startServing(options, control, opened);
     return {
       hostname: serving.hostname,
       port: serving.port,
@@ -50,6 +59,7 @@ export async function startServingThreads(
       isStuck: () => false, // the thread that would tell is this one
     };
   } catch (error) {
+    await opened.history?.close();
     throw listenError(config, error);
   }
 }
@@ -88,6 +98,7 @@ async function startWorkers(
   board: FleetBoard,
   log: Logger,
   control: Control,
+  { connect, history, sealingKey }: KeptForThreads,
   entry: URL,
   pingMs: number,
 ): Promise<ServingThreads> {
@@ -146,11 +157,11 @@ async function startWorkers(
         }, pause);
       });
       const port = bound?.port ?? config.port;
-      tell(worker, {
-        type: "start",
-        options: { config, board: board.memory, thread: index, threads: count, port },
-        fleet,
-      });
+      const kept = { history, sealingKey };
+      const options = { config, board: board.memory, thread: index, threads: count, port, kept };
+      const historyPort = connect();
+      const message: ToThread = { type: "start", options, fleet, historyPort };
+      worker.postMessage(message, historyPort === undefined ? [] : [historyPort]);
     });
   }
 

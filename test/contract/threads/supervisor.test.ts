@@ -10,6 +10,7 @@ import { FleetBoard } from "../../../src/threads/fleet-board.ts";
 import { type ServingThreads, startServingThreads } from "../../../src/threads/supervisor.ts";
 import { testCompute, testControl } from "../../support/control.ts";
 import { doorsFolder } from "../../support/doors.ts";
+import { keptNowhere } from "../../support/kept.ts";
 
 const THREADS = 3;
 
@@ -46,6 +47,7 @@ describe("serving threads that die", () => {
       board,
       log,
       testControl,
+      keptNowhere,
       new URL("../../support/mortal-thread.ts", import.meta.url),
     );
     fleet = startFleetControl(config, board, log, undefined, testCompute, (snapshot) => serving.apply(snapshot));

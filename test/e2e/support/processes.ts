@@ -16,9 +16,17 @@ export interface Program {
   stop(): Promise<number>;
 }
 
-/** Environment of a program under test: nothing of the tests' own but the path and a cache shared by all of them. */
+const state = mkdtempSync(join(tmpdir(), "collie-e2e-"));
+process.on("exit", () => rmSync(state, { recursive: true, force: true }));
+
+/** Environment of a program under test: nothing of the tests' own but the path, and a cache and a history shared by all of them. */
 export function cleanEnv(extra: Record<string, string> = {}): Record<string, string> {
-  return { PATH: process.env["PATH"] ?? "", XDG_CACHE_HOME: join(root, ".cache", "e2e"), ...extra };
+  return {
+    PATH: process.env["PATH"] ?? "",
+    XDG_CACHE_HOME: join(root, ".cache", "e2e"),
+    COLLIE_HISTORY_URL: "memory",
+    ...extra,
+  };
 }
 
 export interface StartOptions {

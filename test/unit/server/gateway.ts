@@ -1,14 +1,18 @@
 /** One serving thread's app on a real port, over a fleet whose engines are scripted. */
+import type { Sealer } from "../../../src/apis/shared/seal.ts";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../../../src/config/serve-options.ts";
 import type { Control } from "../../../src/fleet/control-link.ts";
 import type { FleetSnapshot, ModelEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
+import type { HistoryStore } from "../../../src/history/store.ts";
 import { createApp } from "../../../src/server/app.ts";
 import { RequestScopes } from "../../../src/server/request-scope.ts";
+import type { RunRegistry } from "../../../src/server/runs.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { testControl } from "../../support/control.ts";
+import { testHistory, testKept } from "../../support/kept.ts";
 import { demoHandle, demoTemplate, END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 
@@ -42,6 +46,9 @@ export interface Gateway {
   /** The fleet that it began with. */
   readonly snapshot: FleetSnapshot;
   readonly fleet: FleetView;
+  readonly history: HistoryStore | null;
+  readonly sealer: Sealer;
+  readonly runs: RunRegistry;
   draining: boolean;
   post(body: unknown, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
@@ -53,6 +60,7 @@ export function startGateway(
   models = [modelEntry()],
   idleTimeout = 10,
   control: Control = testControl,
+  history: HistoryStore | null = testHistory(),
 ): Gateway {
   const { values } = resolveOptions(serveOptions, { args, env: {} });
   const config: ServeConfig = values;
@@ -70,7 +78,16 @@ export function startGateway(
   const scopes = new RequestScopes(config.requestTimeoutSecs);
   const logged: string[] = [];
   const log = createLogger({ level: "debug", json: true, write: (line) => logged.push(line) });
-  const app = createApp({ config, fleet, control, scopes, log, draining: () => gateway.draining });
+  const kept = testKept(history);
+  const app = createApp({
+    config,
+    fleet,
+    control,
+    scopes,
+    log,
+    ...kept,
+    draining: () => gateway.draining,
+  });
   app.compile();
   const server = Bun.serve({
     port: 0,
@@ -92,6 +109,7 @@ export function startGateway(
     logged,
     snapshot,
     fleet,
+    ...kept,
     draining: false,
     post: (body, headers = {}) =>
       fetch(`${url}/v1/chat/completions`, {
@@ -102,6 +120,7 @@ export function startGateway(
     async stop() {
       await server.stop(true);
       fleet.close();
+      await history?.close();
     },
   };
   return gateway;

@@ -5,6 +5,7 @@ import { serveOptions } from "../../../src/config/serve-options.ts";
 import { type Serving, startServing } from "../../../src/server/serving.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { testControl } from "../../support/control.ts";
+import { testKept } from "../../support/kept.ts";
 import { startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
 import { readFrames } from "../apis/chat/chunks.ts";
 import { encode } from "../generation/demo-tokenizer.ts";
@@ -27,7 +28,7 @@ function start(args: string[], port = 0): { url: string; board: FleetBoard; slot
   const board = FleetBoard.create(1);
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
-  serving = startServing({ config, board: board.memory, thread: 0, port, threads: 1 }, testControl);
+  serving = startServing({ config, board: board.memory, thread: 0, port, threads: 1 }, testControl, testKept());
   return { url: `http://127.0.0.1:${serving.port}`, board, slot, serving };
 }
 

@@ -9,8 +9,11 @@ import { sources } from "./sources.ts";
 const PARTS: Readonly<Record<string, string>> = {
   "threads/fleet-board.ts": "boards",
   "threads/heap-care.ts": "heap-care",
+  // Seals are made by the client APIs, from a key that the request's context carries.
+  "apis/shared/seal.ts": "seals",
   "server/context.ts": "request",
   "server/event-stream.ts": "request",
+  "server/runs.ts": "request",
   "server/request-scope.ts": "request",
   "server/ticker.ts": "request",
   "server/log-failure.ts": "request",
@@ -49,8 +52,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "parsers",
   ],
   history: ["errors.ts"],
-  request: ["errors.ts", "config", "telemetry", "fleet", "history"],
-  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request", "parsers", "history"],
+  seals: [],
+  request: ["errors.ts", "config", "telemetry", "fleet", "history", "seals"],
+  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request", "parsers", "history", "seals"],
   server: [
     "errors.ts",
     "config",
@@ -62,8 +66,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "request",
     "apis",
     "heap-care",
+    "history",
+    "seals",
   ],
-  threads: ["errors.ts", "program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "server"],
+  threads: ["errors.ts", "program.ts", "config", "telemetry", "boards", "tokenizer", "fleet", "server", "history"],
   simulator: ["config", "http2", "tokenizer", "engines"],
   cli: [
     "errors.ts",
@@ -77,6 +83,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "threads",
     "simulator",
     "parsers",
+    "history",
     // the commands that render and parse do what a request does, without a server
     "template",
     "generation",

@@ -6,6 +6,7 @@ import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { ListenError, type ServingThreads, startServingThreads } from "../../../src/threads/supervisor.ts";
 import { testControl } from "../../support/control.ts";
+import { keptNowhere } from "../../support/kept.ts";
 import { MODEL, modelEntry } from "../server/gateway.ts";
 
 const MORTAL = new URL("./mortal-thread.ts", import.meta.url);
@@ -26,7 +27,7 @@ async function start(count: number, port = 0, pingMs?: number) {
   board.setState(slot, WorkerState.ready);
   const lines: string[] = [];
   const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
-  threads = await startServingThreads(config, count, board, log, testControl, MORTAL, pingMs);
+  threads = await startServingThreads(config, count, board, log, testControl, keptNowhere, MORTAL, pingMs);
   const url = `http://127.0.0.1:${threads.port}`;
   return { threads, url, board, slot, lines };
 }

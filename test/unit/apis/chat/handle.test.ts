@@ -10,6 +10,7 @@ import { RequestScopes } from "../../../../src/server/request-scope.ts";
 import { createLogger } from "../../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../../src/threads/fleet-board.ts";
 import { testControl } from "../../../support/control.ts";
+import { testKept } from "../../../support/kept.ts";
 import { encode, IM_END } from "../../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { MODEL, modelEntry } from "../../server/gateway.ts";
@@ -30,7 +31,7 @@ function world(engine: ScriptedEngine, args: string[] = []) {
   const { values: config } = resolveOptions(serveOptions, { args, env: {} });
   const log = createLogger({ level: "error", json: true });
   const scopes = new RequestScopes(config.requestTimeoutSecs);
-  const context: ServerContext = { config, fleet, control: testControl, scopes, log, draining: () => false };
+  const context: ServerContext = { config, fleet, control: testControl, scopes, log, ...testKept(), draining: () => false };
   return { board, slot, context, scopes };
 }
 

@@ -7,6 +7,7 @@ import { serveOptions } from "../../../../src/config/serve-options.ts";
 import { ClientClosedError } from "../../../../src/errors.ts";
 import type { ServerContext } from "../../../../src/server/context.ts";
 import { testControl } from "../../../support/control.ts";
+import { testKept } from "../../../support/kept.ts";
 import { type Gateway, startGateway } from "../../server/gateway.ts";
 
 let gateway: Gateway;
@@ -16,7 +17,7 @@ beforeAll(() => {
   const { values: config } = resolveOptions(serveOptions, { args: [], env: {} });
   const { fleet, scopes } = gateway;
   const log = { debug() {}, info() {}, warn() {}, error() {} };
-  context = { config, fleet, control: testControl, scopes, log, draining: () => false };
+  context = { config, fleet, control: testControl, scopes, log, ...testKept(), draining: () => false };
 });
 afterAll(() => gateway.stop());
 
