@@ -1,15 +1,9 @@
 /** What responses keep and go on from, in the store of the gateway. */
-import { NotFoundError, PreconditionError, PreviousNotFoundError } from "../../errors.ts";
-import { type HistoryStore, type StoredItem, UNFINISHED_STATUSES } from "../../history/store.ts";
+import type { HistoryStore, NewResponse, StoredItem } from "../../history/store.ts";
+import { type ContextAsk, loadContext } from "../shared/history.ts";
 import { newId } from "../shared/ids.ts";
 import { conversationId } from "./object.ts";
 import type { Loose, ResponsesRequest } from "./schema.ts";
-
-/** What a request goes on from: one of the two, or nothing. */
-export interface ContextAsk {
-  readonly previousResponseId: string | undefined;
-  readonly conversationId: string | undefined;
-}
 
 /** A response in its final state. */
 export interface KeptResponse {
@@ -28,24 +22,11 @@ export interface ResponseStore {
   save(kept: KeptResponse, tenant: string): Promise<void>;
 }
 
-/** Bounds on what is read for one request; a model's context is far smaller. */
-const CHAIN_LIMITS = { maxTurns: 2000, maxBytes: 1 << 26 };
-const ITEM_LIMITS = { maxItems: 5000, maxBytes: 1 << 26 };
-
 const parsed = (json: string): Loose => JSON.parse(json) as Loose;
 
 export function responseStore(history: HistoryStore): ResponseStore {
   return {
-    async context({ previousResponseId, conversationId: conversation }, tenant) {
-      if (previousResponseId !== undefined) return chainItems(history, tenant, previousResponseId);
-      if (conversation === undefined) return [];
-      const newest = await history.newestItems(tenant, conversation, ITEM_LIMITS);
-      if (newest === null)
-        throw new NotFoundError(`Conversation with id '${conversation.slice(0, 100)}' not found.`, {
-          param: "conversation",
-        });
-      return newest.items.map(({ json }) => parsed(json));
-    },
+    context: (ask, tenant) => loadContext(history, ask, tenant),
     async items(ids, tenant) {
       const found = ids.length === 0 ? [] : await history.findItems(tenant, ids);
       return new Map(found.map(({ id, json }) => [id, parsed(json)]));
@@ -56,19 +37,8 @@ export function responseStore(history: HistoryStore): ResponseStore {
   };
 }
 
-async function chainItems(history: HistoryStore, tenant: string, id: string): Promise<Loose[]> {
-  const chain = await history.readChain(tenant, id, CHAIN_LIMITS);
-  const last = chain?.turns.at(-1);
-  const param = "previous_response_id";
-  if (chain === null || last?.kind !== "response")
-    throw new PreviousNotFoundError(`Previous response with id '${id.slice(0, 100)}' not found.`, { param });
-  if ((UNFINISHED_STATUSES as readonly string[]).includes(last.status))
-    throw new PreconditionError(`The previous response is ${last.status}: it cannot be gone on from yet`, { param });
-  return chain.turns.flatMap(({ input, output }) => [...input, ...output].map(parsed));
-}
-
 /** The row of a response, with the items that its conversation gets where it has come to an answer. */
-function stored({ request, object, input }: KeptResponse, tenant: string): Parameters<HistoryStore["putResponse"]>[0] {
+export function stored({ request, object, input }: KeptResponse, tenant: string): NewResponse {
   const output = object["output"] as readonly Loose[];
   const status = String(object["status"]);
   const items = [...input, ...output].map(
