@@ -1,107 +1,110 @@
-import { readFile } from "node:fs/promises";
-import { type Static, Type as t } from "@sinclair/typebox";
+import { Type as t } from "@sinclair/typebox";
 import { chatConversation } from "../apis/chat/messages.ts";
 import { messageList, promptFields } from "../apis/chat/schema.ts";
 import { plannedPrompt } from "../apis/shared/planning.ts";
 import { maybe, refuseUnsupportedPrompt } from "../apis/shared/sampling-fields.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
+import type { ValuesOf } from "../config/option.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { InvalidRequestError } from "../errors.ts";
-import { chosenParsers, modelKind, modelTemplate } from "../fleet/model-kind.ts";
+import { givenTemplate, UnknownTemplateError } from "../fleet/given-template.ts";
+import { chosenParsers, modelKind } from "../fleet/model-kind.ts";
+import type { ParserNames } from "../generation/parsing.ts";
 import { encodePrompt } from "../generation/prompt.ts";
-import { ENCODER_NAMES, type EncoderName } from "../template/encoders/native-encoder.ts";
+import type { PlannedPrompt } from "../generation/tools/plan-prompt.ts";
+import { opensReasoning } from "../parsers/detect.ts";
+import type { ChatTemplate } from "../template/chat-template.ts";
 import { ChatTemplateError } from "../template/errors.ts";
-import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
+import { compileModelTemplate } from "../template/model-template.ts";
 import { BlockWriter } from "./byte-streams.ts";
 import { checkedLine } from "./checked-line.ts";
 import { type AnswerLine, answerLines } from "./json-lines.ts";
 import { type ModelFiles, modelFiles, modelTokenizer } from "./model.ts";
+import { givenInput, givenLine } from "./render-given.ts";
 import { renderOptions } from "./render-options.ts";
 import { toldFailures } from "./told-failures.ts";
 
 const STDIN = 0;
 const STDOUT = 1;
 
-const renderLine = t.Object(
+const chatLine = t.Object(
   { messages: messageList, ...promptFields, clock: maybe(t.String()) },
   { additionalProperties: true },
 );
-type RenderLine = Static<typeof renderLine>;
-
-/** `collie render`: conversations to prompts, as Chat Completions make them. */
+/** `collie render`: conversations to prompts, as transformers or Chat Completions make them. */
 export async function run(args: readonly string[], env: Environment): Promise<number> {
   const { values } = resolveOptions(renderOptions, { args, env });
-  const { modelPath, chatTemplate, reasoningParser } = values;
+  const { modelPath } = values;
   if (modelPath === undefined) throw new ConfigError(["--model-path: is needed: a folder or a repository (org/name)"]);
   return toldFailures(async () => {
     const files = await modelFiles(modelPath, env);
-    const answer = await renderer(modelPath, files, env, { chatTemplate, reasoningParser });
+    const answer = await renderer(modelPath, files, env, values);
     await answerLines(STDIN, new BlockWriter(STDOUT), answer);
   });
-}
-
-interface RendererOptions {
-  readonly chatTemplate: string | undefined;
-  readonly reasoningParser: string | undefined;
 }
 
 async function renderer(
   modelPath: string,
   files: ModelFiles,
   env: Environment,
-  { chatTemplate, reasoningParser }: RendererOptions,
+  { chatTemplate, reasoningParser, messages }: ValuesOf<typeof renderOptions>,
 ): Promise<AnswerLine> {
   const kind = modelKind(modelPath, files);
-  const own = modelTemplate(kind, files);
-  const { found, name } = await givenTemplate(chatTemplate, own, (text) => modelTemplate(kind, files, text));
+  const found = namedTemplate(kind, files, chatTemplate);
   if (found === undefined) throw new ChatTemplateError("the model has no chat template: name one by --chat-template");
   const template = compileModelTemplate(found);
-  const source = name === undefined ? found.source : (found.named?.[name] ?? "");
-  const parsers = chosenParsers({ reasoningParser, toolCallParser: undefined }, { ...kind, chatTemplate: source });
+  const parsers = chosenParsers(
+    { reasoningParser, toolCallParser: undefined },
+    { ...kind, chatTemplate: found.source },
+  );
+  const prompt = messages === "chat" ? chatPrompts(template, parsers) : givenPrompts(template, parsers);
   const tokenizer = await modelTokenizer(files, env);
   const encoder = { tokenizer, encodeLong: (text: string) => Promise.resolve(tokenizer.encode(text)) };
   return async (value, text) => {
-    const line = checkedLine(renderLine, value);
-    refuseUnsupportedPrompt(line);
-    const conversation = chatConversation(line, text);
-    const now = clockOf(line);
-    const named = name === undefined ? conversation : { ...conversation, template: name };
-    const prompt = plannedPrompt(named, parsers, template, now === undefined ? {} : { now });
-    const ids = await encodePrompt(prompt.text, encoder, 0);
-    return { text: prompt.text, ids: Array.from(ids), ends_in_reasoning: prompt.startsInReasoning };
+    const made = prompt(value, text);
+    const ids = await encodePrompt(made.text, encoder, 0);
+    return { text: made.text, ids: Array.from(ids), ends_in_reasoning: made.startsInReasoning };
   };
 }
 
-/** The template that `--chat-template` means; `name`: it is the model's own of this name. */
-async function givenTemplate(
-  given: string | undefined,
-  own: TemplateSource | undefined,
-  withText: (text: string) => TemplateSource | undefined,
-): Promise<{ readonly found: TemplateSource | undefined; readonly name?: string }> {
-  if (given === undefined) return { found: own };
-  if (own?.named !== undefined && Object.hasOwn(own.named, given)) return { found: own, name: given };
-  if (isEncoder(given)) return { found: { source: "", specials: {}, encoder: given } };
+function namedTemplate(...given: Parameters<typeof givenTemplate>): ReturnType<typeof givenTemplate> {
   try {
-    return { found: withText(await readFile(given, "utf8")) };
+    return givenTemplate(...given);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    const names = [...Object.keys(own?.named ?? {}), ...ENCODER_NAMES].join(", ");
-    throw new ConfigError([`--chat-template: ${JSON.stringify(given)} is no file, and none of ${names}`]);
+    if (!(error instanceof UnknownTemplateError)) throw error;
+    throw new ConfigError([`--chat-template: ${error.message}`]);
   }
 }
 
-const isEncoder = (name: string): name is EncoderName => (ENCODER_NAMES as readonly string[]).includes(name);
+/** Makes a prompt of a line. Throws GatewayErrors. */
+type Prompts = (value: object, text: string) => Pick<PlannedPrompt, "text" | "startsInReasoning">;
+
+const chatPrompts =
+  (template: ChatTemplate, parsers: ParserNames): Prompts =>
+  (value, text) => {
+    const line = checkedLine(chatLine, value);
+    refuseUnsupportedPrompt(line);
+    return plannedPrompt(chatConversation(line, text), parsers, template, clockOf(line));
+  };
+
+const givenPrompts =
+  (template: ChatTemplate, { reasoning }: ParserNames): Prompts =>
+  (value, line) => {
+    const given = checkedLine(givenLine, value);
+    const text = template.render({ ...givenInput(given, line, template), ...clockOf(given) });
+    return { text, startsInReasoning: reasoning !== undefined && opensReasoning(text, reasoning) };
+  };
 
 const CLOCK = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?$/;
 
 /** The local time that a line wants templates to see. */
-function clockOf({ clock }: RenderLine): Date | undefined {
-  if (clock === undefined || clock === null) return undefined;
+function clockOf({ clock }: { readonly clock?: string | null }): { readonly now?: Date } {
+  if (clock === undefined || clock === null) return {};
   const now = new Date(CLOCK.test(clock) ? clock : Number.NaN);
   if (Number.isNaN(now.getTime()))
     throw new InvalidRequestError("Invalid 'clock': expected a local time such as 2026-01-31T12:00:00", {
       param: "clock",
     });
-  return now;
+  return { now };
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
 import { doubleAlias } from "../config/aliases.ts";
@@ -10,9 +9,9 @@ import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
 import { OverloadedError } from "../errors.ts";
 import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
+import { givenProblem } from "../fleet/given-template.ts";
 import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
 import { emptyFleet } from "../fleet/snapshot.ts";
-import { templateProblem } from "../fleet/usable-template.ts";
 import { HistorySetupError, HistoryUnavailableError } from "../history/errors.ts";
 import { shownHistoryUrl } from "../history/location.ts";
 import { sourceProblem } from "../hub/source.ts";
@@ -22,13 +21,13 @@ import type { MetricFamily } from "../telemetry/metrics.ts";
 import { type MetricsListener, startMetricsListener } from "../telemetry/metrics-listener.ts";
 import { createComputePool } from "../threads/compute-pool.ts";
 import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
-import { ListenError, startServingThreads } from "../threads/supervisor.ts";
 import { type HistoryKeeper, startHistoryKeeperOr } from "../threads/history-keeper.ts";
+import { ListenError, startServingThreads } from "../threads/supervisor.ts";
 import { cacheFolder } from "./cache-folder.ts";
-import { notifyReady, notifyStopping, startWatchdog } from "./notify.ts";
 import { chosenHistory, sealingKey } from "./history-setting.ts";
-import { whenAskedToStop } from "./stop-signals.ts";
+import { notifyReady, notifyStopping, startWatchdog } from "./notify.ts";
 import { stateFolder } from "./state-folder.ts";
+import { whenAskedToStop } from "./stop-signals.ts";
 
 /** Most serving threads that are started unasked. */
 const MOST_THREADS = 8;
@@ -71,11 +70,11 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   };
   let known = emptyFleet;
   let metrics: MetricsListener | undefined;
-  let serving: Awaited<ReturnType<typeof startServingThreads>>;
   let kept: HistoryKeeper | undefined;
+  let serving: Awaited<ReturnType<typeof startServingThreads>>;
   try {
-    metrics = listenForMetrics(config, () => tokenizerCacheMetrics(known.models));
     kept = await keeper(config, threads, env, log);
+    metrics = listenForMetrics(config, () => tokenizerCacheMetrics(known.models));
     serving = await startServingThreads(config, threads, board, log, control, kept);
   } catch (error) {
     await metrics?.stop();
@@ -115,13 +114,12 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   fleet.close();
   compute.close();
   await metrics?.stop();
-  stopWatchdog();
   await kept.close();
+  stopWatchdog();
   log.info("stopped");
   return 0;
 }
 
-/** The metrics' port, if one is given. Throws ListenError. */
 /** Opens the history, and makes the key of seals. Throws HistorySetupError and HistoryUnavailableError. */
 async function keeper(config: ServeConfig, threads: number, env: Environment, log: Logger): Promise<HistoryKeeper> {
   const folder = stateFolder(config.stateDir, env);
@@ -169,6 +167,7 @@ function startProblem(error: unknown): string | undefined {
   return error instanceof ListenError || error instanceof HistorySetupError ? error.message : undefined;
 }
 
+/** The metrics' port, if one is given. Throws ListenError. */
 function listenForMetrics(
   { prometheusHost, prometheusPort }: ServeConfig,
   collect: () => readonly MetricFamily[],
@@ -191,17 +190,9 @@ function parserProblem({ reasoningParser, toolCallParser }: ServeConfig): string
   }
 }
 
-/** The template that the operator names must compile: one that the model brings may cost the model its chats. */
+/** The template that the operator names must be there and compile: one that the model brings may cost the model its chats. */
 function givenTemplateProblem({ chatTemplate }: ServeConfig): string[] {
-  if (chatTemplate === undefined) return [];
-  let source: string;
-  try {
-    source = readFileSync(chatTemplate, "utf8");
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return code === "ENOENT" ? [] : [`--chat-template: ${JSON.stringify(chatTemplate)}: ${message}`]; // missingFiles has told
-  }
-  const problem = templateProblem(source);
+  const problem = chatTemplate === undefined ? undefined : givenProblem(chatTemplate);
   return problem === undefined ? [] : [`--chat-template: ${JSON.stringify(chatTemplate)}: ${problem}`];
 }
 

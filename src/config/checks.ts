@@ -13,14 +13,12 @@ export function missingFiles(
   config: {
     readonly modelPath: string | undefined;
     readonly tokenizerPath: string | undefined;
-    readonly chatTemplate: string | undefined;
   },
   modelProblem: (value: string) => string | undefined,
 ): string[] {
   const checks = [
     ["model-path", config.modelPath, modelProblem],
     ["tokenizer-path", config.tokenizerPath, modelProblem],
-    ["chat-template", config.chatTemplate, pathProblem],
   ] as const;
   return checks.flatMap(([flag, value, check]) => {
     const problem = value === undefined ? undefined : check(value);

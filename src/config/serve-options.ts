@@ -203,7 +203,7 @@ export const serveOptions = {
     flag: "chat-template",
     type: "string",
     group: "Model",
-    help: "File with the Jinja chat template to use instead of the model's.",
+    help: "Another chat template than the model's: the name of one of its own (tool_use, rag), a native encoder (harmony, deepseek_v32), or a file, Jinja or chat_template.json.",
   },
   reasoningParser: {
     flag: "reasoning-parser",

@@ -19,7 +19,8 @@ type FileText = NonNullable<ReturnType<typeof jsonTemplates>>;
 /**
  * The template of a model that a setting means, in this order: one of the model's own by its name, a native encoder by its name, a file
  * with a Jinja template or, of the name `*.json`, with what chat_template.json holds. `given` is undefined: the model's own; that is
- * undefined where it has none. Throws a ChatTemplateError for what is none of them.
+ * undefined where it has none. Throws an UnknownTemplateError for what is none of them, and other ChatTemplateErrors for files that are not
+ * JSON.
  */
 export function givenTemplate(kind: ModelSource, files: Files, given: string | undefined): TemplateSource | undefined {
   if (given === undefined) return modelTemplate(kind, files);
@@ -31,8 +32,11 @@ export function givenTemplate(kind: ModelSource, files: Files, given: string | u
   const text = fileText(given);
   if (text !== undefined) return ofKind(kind, templateSource(text, specials));
   const names = [...Object.keys(named), ...ENCODER_NAMES].join(", ");
-  throw new ChatTemplateError(`${JSON.stringify(given)} is no file, and none of ${names}`);
+  throw new UnknownTemplateError(`${JSON.stringify(given)} is no file, and none of ${names}`);
 }
+
+/** A setting names a template that there is not. */
+export class UnknownTemplateError extends ChatTemplateError {}
 
 /** What can be said of such a setting before the model is known; undefined: it may be right. */
 export function givenProblem(given: string): string | undefined {

@@ -95,16 +95,24 @@ const entriesOf = (variables: Conversation["templateVariables"]): Iterable<[stri
   variables instanceof Map ? variables : Object.entries(variables);
 
 /**
- * Only the lowest efforts touch the switch of thinking, so that for the others the template's own default stays. Some formats (Kimi K3)
- * tell the model of a choice of tools and a format of the answer.
+ * The variables of an effort; `key`: the one that switches thinking. Only the lowest efforts touch that, so that for the others the
+ * template's own default stays.
  */
+export function thinkingSwitch(
+  effort: string | number,
+  key: TemplateTraits["thinkingKey"],
+): readonly (readonly [name: string, value: unknown])[] {
+  const isOff = effort === "none" || effort === "minimal" || effort === 0;
+  const given = ["reasoning_effort", effort] as const;
+  return isOff && key !== undefined ? [given, [key, false]] : [given];
+}
+
+/** Some formats (Kimi K3) tell the model of a choice of tools and a format of the answer. */
 function templateVariables(conversation: Conversation, { thinkingKey }: TemplateTraits): ReadonlyMap<string, unknown> {
   const { reasoningEffort, responseFormat, toolChoice, tools } = conversation;
   const variables = new Map<string, unknown>();
   if (reasoningEffort !== undefined) {
-    variables.set("reasoning_effort", reasoningEffort);
-    const isOff = reasoningEffort === "none" || reasoningEffort === "minimal" || reasoningEffort === 0;
-    if (isOff && thinkingKey !== undefined) variables.set(thinkingKey, false);
+    for (const [name, value] of thinkingSwitch(reasoningEffort, thinkingKey)) variables.set(name, value);
   }
   if (tools.length > 0 && toolChoice.mode !== "auto") variables.set("tool_choice", toolChoice.mode);
   if (responseFormat !== undefined) variables.set("response_format", responseFormat);

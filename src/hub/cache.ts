@@ -12,7 +12,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { isModelFile } from "../tokenizer/model-files.ts";
+import { isModelFile, MODEL_FOLDERS } from "../tokenizer/model-files.ts";
 import type { Repository } from "./source.ts";
 
 /** A commit whose files lie in a cache. */
@@ -54,8 +54,12 @@ export async function findSnapshot(folder: string, revision: string): Promise<Sn
 export async function openSnapshot(folder: string, commit: string): Promise<Snapshot | undefined> {
   const root = join(folder, "snapshots", commit);
   const top = await readdir(root).catch(() => []);
-  const templates = await readdir(join(root, "additional_chat_templates")).catch(() => []);
-  const names = [...top, ...templates.map((name) => `additional_chat_templates/${name}`)].filter(isModelFile).sort();
+  const inner = await Promise.all(
+    MODEL_FOLDERS.map(async (name) =>
+      (await readdir(join(root, name)).catch(() => [])).map((file) => `${name}/${file}`),
+    ),
+  );
+  const names = [...top, ...inner.flat()].filter(isModelFile).sort();
   if (names.length === 0) return undefined;
   const missing = (await wantedOfTree(folder, commit)).filter((name) => !names.includes(name));
   return { folder, commit, names, missing };

@@ -6,15 +6,22 @@ import { plainValue } from "./plain-value.ts";
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
-function jsonFile(files: ReadonlyMap<string, Uint8Array>, name: string): Record<string, unknown> {
-  const bytes = files.get(name);
-  if (bytes === undefined) return {};
+type Json = Readonly<Record<string, unknown>>;
+
+function parsed(text: string, name: string): unknown {
   try {
-    const value: unknown = JSON.parse(utf8.decode(bytes));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return JSON.parse(text);
   } catch (error) {
     throw new ChatTemplateError(`${name} is not JSON: ${(error as Error).message}`);
   }
+}
+
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null;
+
+function jsonFile(files: ReadonlyMap<string, Uint8Array>, name: string): Json {
+  const bytes = files.get(name);
+  const value = bytes === undefined ? undefined : parsed(utf8.decode(bytes), name);
+  return isObject(value) ? value : {};
 }
 
 /** A token of tokenizer_config.json: a string, or an AddedToken with its text under `content`. */
@@ -35,6 +42,8 @@ export interface TemplateSource {
   readonly named?: NamedTemplates;
   /** The model's prompts are no Jinja template's: this encoder writes them, and `source` is empty. */
   readonly encoder?: EncoderName;
+  /** The model is a Kimi K2.5: what runs it computes one more variable, the tools as TypeScript. */
+  readonly kimiTools?: true;
 }
 
 /** Folder of further templates, each under its file's name. */
@@ -42,31 +51,43 @@ const ADDITIONAL = /^additional_chat_templates\/([^/]+)\.jinja$/;
 
 /**
  * Finds a model's chat template as `transformers` does: chat_template.jinja and the files of additional_chat_templates first, then
- * chat_template.json, then tokenizer_config.json; the last two hold a text or a list of named ones. `override` is a template that
- * takes the place of all. Undefined when the model has none. Throws a ChatTemplateError for files that are not JSON.
+ * chat_template.json, then tokenizer_config.json; the last two hold a text or a list of named ones. Undefined when the model has none.
+ * Throws a ChatTemplateError for files that are not JSON.
  */
-export function findChatTemplate(
-  files: ReadonlyMap<string, Uint8Array>,
-  override?: string,
-): TemplateSource | undefined {
-  const config = jsonFile(files, "tokenizer_config.json");
-  const specials = specialTokens(config, jsonFile(files, "special_tokens_map.json"));
-  if (override !== undefined) return { source: override, specials };
+export function findChatTemplate(files: ReadonlyMap<string, Uint8Array>): TemplateSource | undefined {
+  const json = files.get(JSON_NAME);
   const found =
     templateFiles(files) ??
-    templateTexts(jsonFile(files, "chat_template.json")["chat_template"]) ??
-    templateTexts(config["chat_template"]);
-  if (found === undefined) return undefined;
-  if (typeof found === "string") return { source: found, specials };
-  const source = found["default"] ?? Object.values(found)[0];
-  return source === undefined ? undefined : { source, specials, named: found };
+    (json && jsonTemplates(utf8.decode(json), JSON_NAME)) ??
+    templateTexts(jsonFile(files, "tokenizer_config.json")["chat_template"]);
+  return found === undefined ? undefined : templateSource(found, templateVariables(files));
 }
 
-/** `bos_token` and the like; models name further ones of their own, e.g. `image_token`. */
-function specialTokens(
-  config: Readonly<Record<string, unknown>>,
-  map: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, string>> {
+/** A template, or several by name, with the variables of its model. */
+export function templateSource(
+  templates: string | NamedTemplates,
+  specials: TemplateSource["specials"],
+): TemplateSource | undefined {
+  if (typeof templates === "string") return { source: templates, specials };
+  const source = templates["default"] ?? Object.values(templates)[0];
+  return source === undefined ? undefined : { source, specials, named: templates };
+}
+
+const JSON_NAME = "chat_template.json";
+
+/**
+ * What a chat_template.json holds: the template, or a list of named ones, by itself or as `chat_template`; undefined: neither.
+ * Throws a ChatTemplateError with the file's name where it is not JSON.
+ */
+export function jsonTemplates(text: string, name: string): string | NamedTemplates | undefined {
+  const value = parsed(text, name);
+  return templateTexts(isObject(value) && !Array.isArray(value) ? value["chat_template"] : value);
+}
+
+/** `bos_token` and the like of a model; models name further ones of their own, e.g. `image_token`. */
+export function templateVariables(files: ReadonlyMap<string, Uint8Array>): Readonly<Record<string, string>> {
+  const config = jsonFile(files, "tokenizer_config.json");
+  const map = jsonFile(files, "special_tokens_map.json");
   const specials: Record<string, string> = {};
   const add = (name: string, value: unknown): void => {
     const text = tokenText(value);
@@ -106,10 +127,10 @@ function templateTexts(value: unknown): string | NamedTemplates | undefined {
 }
 
 /** Throws a ChatTemplateError that names the line when it does not compile. */
-export function compileModelTemplate({ source, specials, named, encoder }: TemplateSource): ChatTemplate {
+export function compileModelTemplate({ source, specials, named, encoder, kimiTools }: TemplateSource): ChatTemplate {
   if (encoder !== undefined) return nativeEncoder(encoder);
   const template = compileChatTemplate(named ?? source, specials);
-  return source.includes(KIMI_TOOLS) ? withKimiTools(template) : template;
+  return kimiTools === true ? withKimiTools(template) : template;
 }
 
 /** Kimi K2.5's template wants the tools as TypeScript, too, in this variable. */

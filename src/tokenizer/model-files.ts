@@ -13,8 +13,8 @@ const TOKENIZER_FILES = [
 ] as const;
 const OTHER_FILES =
   /^(?:tokenizer_config|config|generation_config|special_tokens_map|added_tokens|preprocessor_config|processor_config|video_preprocessor_config|chat_template)\.json$/;
-/** Folder of named chat templates. */
-const TEMPLATES = "additional_chat_templates";
+/** Folders of named chat templates, and of the encoders in Python that some models have instead of one. */
+export const MODEL_FOLDERS = ["additional_chat_templates", "encoding"] as const;
 /** A file above this size is not what its name says, bytes. */
 const MAX_FILE = 200 * 1024 * 1024;
 
@@ -23,6 +23,8 @@ export const WANTED: readonly RegExp[] = [
   ...TOKENIZER_FILES,
   OTHER_FILES,
   /^(?:additional_chat_templates\/)?[^/]+\.jinja$/,
+  // never run: they tell which format a model's prompts have
+  /^(?:encoding\/)?encoding_\w+\.py$/,
 ];
 
 /** Does tokenizing or templating need the file of this name (relative to the model's folder or repository)? Weights and code stay where they are. */
@@ -51,9 +53,9 @@ export async function readModelFiles(path: string): Promise<Map<string, Uint8Arr
   }
   if (!names.some(formatOf))
     throw new TokenizerError(`there is no tokenizer in ${folder}: no tokenizer.json, nor a file of another format`);
-  for (const name of await list(join(folder, TEMPLATES), true)) {
-    if (isModelFile(`${TEMPLATES}/${name}`)) names.push(`${TEMPLATES}/${name}`);
-  }
+  for (const inner of MODEL_FOLDERS)
+    for (const name of await list(join(folder, inner), true))
+      if (isModelFile(`${inner}/${name}`)) names.push(`${inner}/${name}`);
   const files = new Map<string, Uint8Array>();
   for (const name of names.sort()) files.set(name, await read(join(folder, name)));
   return files;

@@ -27,8 +27,8 @@ export interface ModelTraits {
   /** `model_type` of its config.json. */
   readonly modelType?: string | undefined;
   readonly modelId?: string | undefined;
-  /** The Python text of its `encoding/encoding_dsv4.py`: the only sure sign of the refresh of 2026-07-31. */
-  readonly encoderSource?: string | undefined;
+  /** Texts of the encoders in Python that its repository holds, by file name: `encoding_dsv4.py` and the like. */
+  readonly encoders?: ReadonlyMap<string, string> | undefined;
 }
 
 /** The encoder of a model; undefined: it has a template, or none that is known here. */
@@ -36,19 +36,23 @@ export function findEncoder({
   architectures = [],
   modelType,
   modelId = "",
-  encoderSource,
+  encoders = new Map(),
 }: ModelTraits): EncoderName | undefined {
-  const is = (architecture: string, type: string): boolean =>
-    architectures.includes(architecture) || modelType === type;
+  const is = (architecture: string, type: string, file?: string): boolean =>
+    architectures.includes(architecture) || modelType === type || (file !== undefined && encoders.has(file));
   if (is("DeepseekV41ForCausalLM", "deepseek_v41")) return "deepseek_v41";
-  if (is("DeepseekV4ForCausalLM", "deepseek_v4"))
-    return isRefresh(modelId, encoderSource) ? "deepseek_v4_0731" : "deepseek_v4";
-  if (is("DeepseekV32ForCausalLM", "deepseek_v32")) return "deepseek_v32";
-  if (is("KimiK3ForConditionalGeneration", "kimi_k3")) return "kimi_k3";
+  if (is("DeepseekV4ForCausalLM", "deepseek_v4", DSV4))
+    return isRefresh(modelId, encoders.get(DSV4)) ? "deepseek_v4_0731" : "deepseek_v4";
+  // V3.2-Exp is of the same architecture, and has the template of V3.1
+  if (is("DeepseekV32ForCausalLM", "deepseek_v32", "encoding_dsv32.py") && !/v3[._-]?2-exp/i.test(modelId))
+    return "deepseek_v32";
+  if (is("KimiK3ForConditionalGeneration", "kimi_k3", "encoding_k3.py")) return "kimi_k3";
   if (is("GptOssForCausalLM", "gpt_oss") || modelId.toLowerCase().includes("gpt-oss")) return "harmony";
   return undefined;
 }
 
-/** Its config.json is that of V4; the encoder beside it has three levels of effort, and the id has the date. */
-const isRefresh = (modelId: string, encoderSource: string | undefined): boolean =>
-  encoderSource === undefined ? modelId.includes("0731") : encoderSource.includes("REASONING_EFFORT_PROMPTS");
+const DSV4 = "encoding_dsv4.py";
+
+/** Its config.json is that of V4; the encoder beside it is the only sure sign: it has three levels of effort. The id has the date. */
+const isRefresh = (modelId: string, source: string | undefined): boolean =>
+  source === undefined ? modelId.includes("0731") : source.includes("REASONING_EFFORT_PROMPTS");

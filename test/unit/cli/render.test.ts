@@ -81,6 +81,17 @@ describe("another template", () => {
   test("one of the model's own by its name", async () => {
     expect((await good(NAMED, { messages }))["text"]).toBe("D[Hi]");
     expect((await good(NAMED, { messages }, "--chat-template", "brief"))["text"]).toBe("B1");
+    const { error } = await good(NAMED, { messages: [] }, "--chat-template", "brief");
+    expect(error).toMatchObject({ message: "There must be at least one message" });
+  });
+
+  test("a file as chat_template.json", async () => {
+    const file = join(folder, "processor.json");
+    writeFileSync(file, JSON.stringify({ chat_template: "J{{ messages[0].content }}{{ eos_token }}" }));
+    expect((await good(QWEN3, { messages }, "--chat-template", file))["text"]).toBe("JHi<|im_end|>");
+    writeFileSync(file, '{"chat_template":5}');
+    const { err, status } = await render(QWEN3, [{ messages }], "--chat-template", file);
+    expect([status, err]).toEqual([1, expect.stringContaining("holds no chat_template")]);
   });
 
   test("a native encoder by its name, also of a model that has no template for itself", async () => {
@@ -103,6 +114,42 @@ describe("another template", () => {
   });
 });
 
+describe("what reaches the template", () => {
+  const file = join(folder, "shows.jinja");
+  writeFileSync(
+    file,
+    "{% for m in messages %}{{ m.role }}:{{ m.content }}:{{ m.tool_calls|tojson if m.tool_calls }};{% endfor %}",
+  );
+  const calls = [{ type: "function", function: { name: "f", arguments: '{"a": 1.0}' } }];
+  const line = {
+    messages: [
+      { role: "developer", content: [{ type: "text", text: "a" }] },
+      { role: "robot", content: null, tool_calls: calls },
+    ],
+  };
+
+  test("the messages as they are given", async () => {
+    expect((await good(QWEN3, line, "--chat-template", file))["text"]).toBe(
+      'developer:[{\'type\': \'text\', \'text\': \'a\'}]:;robot::[{"type": "function", "function": {"name": "f", "arguments": "{\\"a\\": 1.0}"}}];',
+    );
+  });
+
+  test("or as Chat Completions brings them into the template's form", async () => {
+    const flags = ["--chat-template", file, "--messages", "chat"];
+    const { error } = await good(QWEN3, line, ...flags);
+    expect(error).toMatchObject({ message: expect.stringContaining("messages[1].role: 'robot'") });
+    const known = { messages: [line.messages[0]!, { role: "user", content: "b" }] };
+    expect((await good(QWEN3, known, ...flags))["text"]).toBe("system:a:;user:b:;");
+  });
+
+  test("the choice of tools and the format of the answer, for formats that tell the model", async () => {
+    const k3 = { messages, tool_choice: "required", response_format: { type: "json_object" }, reasoning_effort: "low" };
+    const { text } = await good(QWEN3, k3, "--chat-template", "kimi_k3");
+    for (const told of ["tool_choice=required", "response_format=json_object", "thinking_effort=low"])
+      expect(text).toContain(told);
+  });
+});
+
 describe("lines that can't be rendered", () => {
   test("have an error for an answer, in their place", async () => {
     const { lines, err, status } = await render(QWEN3, [
@@ -112,7 +159,7 @@ describe("lines that can't be rendered", () => {
       "[]",
       `{"a":${"[".repeat(300)}${"]".repeat(300)}}`,
       {},
-      { messages: [{ role: "robot", content: "Hi" }] },
+      { messages: [5] },
       { messages, clock: "2026-01-31" },
       { messages, clock: "2026-02-31T12:00:00Z" },
       { messages, chat_template: "x" },
@@ -132,7 +179,7 @@ describe("lines that can't be rendered", () => {
       "Line 4 must be a JSON obj",
       "Line 5 nests deeper than ",
       "Missing required paramete",
-      "messages[0].role: 'robot'",
+      "Invalid 'messages[0]': ex",
       "Invalid 'clock': expected",
       "Invalid 'clock': expected",
       "chat_template may not be ",

@@ -95,7 +95,8 @@ test("files and template of the settings take the place of the engine's", async 
       undefined,
       testCompute,
     );
-    await expect(missing.add(info(), engine)).rejects.toThrow("none");
+    const failure = await missing.add(info(), engine).catch(String);
+    expect(failure).toContain("is no file, and none of harmony, ");
   } finally {
     rmSync(folder, { recursive: true });
   }

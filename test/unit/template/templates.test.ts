@@ -54,16 +54,13 @@ describe("where a template is found", () => {
       { "tokenizer_config.json": { chat_template: [{ name: "rag", template: "r" }] } },
       "r",
     ],
+    ["a chat_template.json that is a text", { "chat_template.json": '"t"' }, "t"],
+    ["a chat_template.json that is a list", { "chat_template.json": [{ name: "default", template: "d" }] }, "d"],
     ["an empty list", { "tokenizer_config.json": { chat_template: [] } }, undefined],
     ["a wrong type", { "tokenizer_config.json": { chat_template: 5 } }, undefined],
     ["a list of wrong things", { "tokenizer_config.json": { chat_template: [null, 5] } }, undefined],
   ])("%s", (_, given, expected) => {
     expect(findChatTemplate(files(given))?.source).toBe(expected as string);
-  });
-
-  test("an override comes before all", () => {
-    expect(findChatTemplate(files({ "chat_template.jinja": jinja }), "mine")?.source).toBe("mine");
-    expect(findChatTemplate(files({}), "mine")).toEqual({ source: "mine", specials: {} });
   });
 
   test("special tokens are strings or added tokens", () => {

@@ -41,8 +41,19 @@ describe("findEncoder", () => {
     [{ architectures: ["DeepseekV4ForCausalLM"], modelType: "deepseek_v41" }, "deepseek_v41"],
     [{ architectures: ["DeepseekV41ForCausalLM"] }, "deepseek_v41"],
     [{ modelType: "deepseek_v4", modelId: "DeepSeek-V4-Flash-0731" }, "deepseek_v4_0731"],
-    [{ modelType: "deepseek_v4", encoderSource: "REASONING_EFFORT_PROMPTS = {" }, "deepseek_v4_0731"],
-    [{ modelType: "deepseek_v4", modelId: "a-0731", encoderSource: "REASONING_EFFORT_MAX = (" }, "deepseek_v4"],
+    [
+      { modelType: "deepseek_v4", encoders: new Map([["encoding_dsv4.py", "REASONING_EFFORT_PROMPTS = {"]]) },
+      "deepseek_v4_0731",
+    ],
+    [
+      {
+        modelType: "deepseek_v4",
+        modelId: "a-0731",
+        encoders: new Map([["encoding_dsv4.py", "REASONING_EFFORT_MAX = ("]]),
+      },
+      "deepseek_v4",
+    ],
+    [{ encoders: new Map([["encoding_dsv32.py", ""]]) }, "deepseek_v32"],
     [{ architectures: ["KimiK3ForConditionalGeneration"] }, "kimi_k3"],
     [{ modelType: "kimi_k3" }, "kimi_k3"],
   ] as const)("%o", (traits, name) => expect(findEncoder(traits)).toBe(name));
@@ -51,6 +62,7 @@ describe("findEncoder", () => {
     {},
     { architectures: ["DeepseekV3ForCausalLM"], modelType: "deepseek_v3" },
     { architectures: ["KimiK25ForConditionalGeneration"], modelType: "kimi_k25" },
+    { architectures: ["DeepseekV32ForCausalLM"], modelId: "deepseek-ai/DeepSeek-V3.2-Exp" },
     { modelType: "llama", modelId: "meta/Llama-3.1" },
   ])("none for %o", (traits) => expect(findEncoder(traits)).toBeUndefined());
 });
