@@ -1,5 +1,8 @@
 /** What control does for the history of all serving threads: the thread that holds it, and retention. */
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
 import { HistorySetupError } from "../history/errors.ts";
+import { parseHistoryUrl } from "../history/location.ts";
 import { type HistorySetting, type HistoryThread, openHistory, startHistoryThread } from "../history/open.ts";
 import type { HistoryStore } from "../history/store.ts";
 import { workerUrl } from "../program.ts";
@@ -33,6 +36,7 @@ export async function startHistoryKeeper(options: KeeperOptions): Promise<Histor
   let ending = false;
   let thread: HistoryThread | undefined;
   let store: HistoryStore | null;
+  makeFile(history.url);
   try {
     thread = await startHistoryThread(history, workerUrl("history/thread"), (message) => {
       if (!ending) onEnd(message);
@@ -78,6 +82,18 @@ export async function startHistoryKeeper(options: KeeperOptions): Promise<Histor
       await thread?.close();
     },
   };
+}
+
+/** Makes the file that a store is in, for its owner alone: others must not read what clients said. */
+function makeFile(url: string): void {
+  const location = parseHistoryUrl(url);
+  if (location.type !== "sqlite") return;
+  try {
+    mkdirSync(dirname(location.path), { recursive: true, mode: 0o700 });
+    closeSync(openSync(location.path, "a", 0o600));
+  } catch (error) {
+    throw new HistorySetupError(`cannot make the history in ${location.path}: ${(error as Error).message}`);
+  }
 }
 
 /** The same; where the history that nobody has chosen cannot be opened, in memory, with a warning. */
