@@ -1,7 +1,7 @@
-import { ClientClosedError, type GatewayError, InternalError } from "../../errors.ts";
+import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts";
 import type { LogprobEntry } from "../../generation/events.ts";
 import type { TurnEnd, TurnItem, TurnListener } from "../shared/turn.ts";
-import { ResponseCancelledError, responseFailure } from "./errors.ts";
+import { ResponseCancelledError, type ResponseFailure, responseFailure } from "./errors.ts";
 import type { EventWriter } from "./events.ts";
 import { type ItemOptions, OutputItem } from "./items.ts";
 import { type ResponseHead, type ResponseState, type ResponseStatus, responseObject, usageOf } from "./object.ts";
@@ -140,10 +140,9 @@ export class ResponseWriter implements TurnListener {
       this.tellEnd();
       return;
     }
-    save(this.object())
+    void save(this.object())
       .catch((cause: unknown) => {
-        const failure =
-          cause instanceof Error && "status" in cause ? (cause as GatewayError) : new InternalError(cause);
+        const failure = cause instanceof GatewayError ? cause : new InternalError(cause);
         if (this.error === undefined) {
           this.error = failure;
           this.state = { status: "failed", output: this.output, error: responseFailure(failure) };
@@ -154,14 +153,16 @@ export class ResponseWriter implements TurnListener {
 
   private tellEnd(): void {
     const { status } = this.state;
-    if (this.error !== undefined && status === "failed") {
-      const { code, message } = responseFailure(this.error);
-      this.event("error", `"code":${JSON.stringify(code)},"message":${JSON.stringify(message)},"param":null,`);
+    if (!(this.error instanceof ClientClosedError)) {
+      if (status === "failed") this.tellFailure(this.state.error!);
+      if (status !== "cancelled") this.lifecycle(status, status);
+      this.out?.end();
     }
-    // a response that was cancelled has no event of that name, and who left is not told anything
-    if (status === "completed" || status === "incomplete" || status === "failed") this.lifecycle(status, status);
-    this.out?.end();
     this.settle();
+  }
+
+  private tellFailure({ code, message }: ResponseFailure): void {
+    this.event("error", `"code":${JSON.stringify(code)},"message":${JSON.stringify(message)},"param":null,`);
   }
 
   private lifecycle(name: string, status: ResponseStatus): void {

@@ -21,7 +21,7 @@ export function readEvents(text: string): { readonly events: ResponseEvent[]; re
       done = true;
       continue;
     }
-    const found = /^event: (\S+)\ndata: (.+)$/.exec(frame);
+    const found = /^event: (\S+)\ndata: ([^\r\n]+)$/.exec(frame);
     if (found === null) throw new Error(`not an event: ${frame}`);
     const value = JSON.parse(found[2]!) as ResponseEvent;
     if (value.type !== found[1]) throw new Error(`event: ${found[1]} is of the type ${value.type}`);
