@@ -6,6 +6,7 @@ import type { HistoryStore, NewResponse, PageRequest, ResponseUpdate, StoredItem
 const LONGEST_ID = 512;
 const LARGEST_PAGE = 1000;
 const MOST_IDS = 1000;
+const MOST_ROWS = 1_000_000;
 
 /** Ids come from clients. What no store could hold (control characters, halves of surrogate pairs) is not there either. */
 function isId(id: string): boolean {
@@ -39,6 +40,9 @@ const ABSENT: { readonly [M in StoreMethod]?: Awaited<ReturnType<HistoryStore[M]
   removeItem: false,
   appendEvents: false,
   readEvents: null,
+  updateResponse: "not_found",
+  findItems: [],
+  listResponses: { data: [], hasMore: false },
 };
 
 /** Throws a `TypeError` for a call that only a defect of ours makes; true where nothing can be found. */
@@ -52,9 +56,9 @@ function isHopeless(method: StoreMethod, args: readonly unknown[]): boolean {
       return false;
     }
     case "updateResponse": {
-      const { result, conversationItems } = first as ResponseUpdate;
+      const { tenant, id, result, conversationItems } = first as ResponseUpdate;
       requireIds("ids", [...(result?.itemIds ?? []), ...itemIdsOf(conversationItems)]);
-      return false;
+      return !isTenant(tenant) || !isId(id);
     }
     case "createConversation": {
       const [{ tenant, id }, items] = args as Args<"createConversation">;
@@ -71,32 +75,61 @@ function isHopeless(method: StoreMethod, args: readonly unknown[]): boolean {
       break;
     case "listUnfinished":
     case "removeExpired":
+      return false;
     case "findItems":
     case "listResponses":
-      return false;
+      return !isTenant(first as string);
   }
   const ids = method === "getItem" || method === "removeItem" ? [second, third] : [second];
   return !isTenant(first as string) || !(ids as string[]).every(isId);
 }
 
-/** Bounds of a page, and of the ids that are asked for. */
+const whole = (value: number, least: number, most = Number.MAX_SAFE_INTEGER): number =>
+  Math.min(Math.max(least, Math.floor(value)), most);
+
+/** A cursor that could be no id is one that no list has. */
+const cursor = (name: string | undefined): string | undefined =>
+  name === undefined || isId(name) ? name : "-".repeat(LONGEST_ID + 1);
+
+function boundedPage({ limit, order, ...cursors }: PageRequest): PageRequest {
+  const [after, before] = [cursor(cursors.after), cursor(cursors.before)];
+  return {
+    limit: whole(limit, 1, LARGEST_PAGE),
+    order,
+    ...(after !== undefined && { after }),
+    ...(before !== undefined && { before }),
+  };
+}
+
+/** The call with its numbers in bounds, and with such ids only as can be there. */
 function bounded(method: StoreMethod, args: readonly unknown[]): readonly unknown[] {
-  if (method === "findItems") {
-    const [tenant, ids] = args as Args<"findItems">;
-    return [tenant, ids.filter(isId).slice(0, MOST_IDS)];
+  switch (method) {
+    case "findItems": {
+      const [tenant, ids] = args as Args<"findItems">;
+      return [tenant, ids.filter(isId).slice(0, MOST_IDS)];
+    }
+    case "listItems":
+    case "listInputItems":
+    case "listResponses": {
+      const [tenant, of, page] = args as Args<"listItems">;
+      return [tenant, of, boundedPage(page)];
+    }
+    case "readChain": {
+      const [tenant, id, { maxTurns, maxBytes }] = args as Args<"readChain">;
+      return [tenant, id, { maxTurns: whole(maxTurns, 1), maxBytes: whole(maxBytes, 0) }];
+    }
+    case "newestItems": {
+      const [tenant, id, { maxItems, maxBytes }] = args as Args<"newestItems">;
+      return [tenant, id, { maxItems: whole(maxItems, 1, MOST_ROWS), maxBytes: whole(maxBytes, 0) }];
+    }
+    case "readEvents": {
+      const [tenant, id, after, { maxEvents, maxBytes }] = args as Args<"readEvents">;
+      const limits = { maxEvents: whole(maxEvents, 1, MOST_ROWS), maxBytes: whole(maxBytes, 1) };
+      return [tenant, id, whole(after, -1), limits];
+    }
+    default:
+      return args;
   }
-  if (method !== "listItems" && method !== "listInputItems" && method !== "listResponses") return args;
-  const [tenant, of, page] = args as readonly [string, string, PageRequest];
-  const limit = Math.min(Math.max(1, Math.floor(page.limit)), LARGEST_PAGE);
-  const clean = (cursor: string | undefined): string | undefined =>
-    // a name that no item has
-    cursor === undefined || isId(cursor) ? cursor : "-".repeat(LONGEST_ID + 1);
-  const { after, before } = { after: clean(page.after), before: clean(page.before) };
-  return [
-    tenant,
-    of,
-    { limit, order: page.order, ...(after !== undefined && { after }), ...(before !== undefined && { before }) },
-  ];
 }
 
 /**

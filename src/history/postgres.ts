@@ -7,7 +7,7 @@ import { storeOf } from "./host.ts";
 import { namesOf, type SchemaSetting } from "./schema.ts";
 import { migrate } from "./sql/migrations.ts";
 import { POSTGRES, type Row, type Work } from "./sql/statement.ts";
-import { READS, worksOf } from "./sql/works.ts";
+import { isSingle, worksOf } from "./sql/works.ts";
 import type { HistoryStore } from "./store.ts";
 
 export interface PostgresSetting {
@@ -47,7 +47,7 @@ export async function openPostgres(setting: PostgresSetting): Promise<HistorySto
     async (method, args) => {
       const start = works[method] as (...given: readonly unknown[]) => Work<unknown>;
       try {
-        if (READS.has(method)) return await run(sql, start(...args));
+        if (isSingle(method, args)) return await run(sql, start(...args));
         return await sql.begin((transaction) => run(transaction, start(...args)));
       } catch (error) {
         if (error instanceof HistoryConflictError || error instanceof UnknownCursorError) throw error;

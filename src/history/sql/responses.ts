@@ -57,6 +57,11 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
     ON CONFLICT DO NOTHING RETURNING 1 AS done`;
   const insertRefs = `INSERT INTO ${responseItems} (${columns("response_items", "tenant response_id item_id")})
     SELECT $1, $2, value FROM ${eachText("$3")} WHERE true ON CONFLICT DO NOTHING`;
+  /** Both in one statement, for a database that is a round trip away. */
+  const insertWithRefs = `WITH put AS (${insert}), refs AS (
+      INSERT INTO ${responseItems} (${columns("response_items", "tenant response_id item_id")})
+      SELECT $1, $2, value FROM put, ${eachText("$13")} ON CONFLICT DO NOTHING
+    ) SELECT done FROM put`;
   const get = `SELECT ${whole()} FROM ${responses} WHERE ${here}`;
   const size = (from: string): string =>
     `coalesce(${dialect.octets(text(column("input", from)))}, 0) + coalesce(${dialect.octets(
@@ -74,8 +79,9 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
 
   function* putResponse(response: NewResponse): Work<PutOutcome> {
     const { tenant, id, kind, createdAt, previousId, conversationId, model, safetyIdentifier, status } = response;
+    const atOnce = dialect.name === "postgres";
     const inserted = yield {
-      sql: insert,
+      sql: atOnce ? insertWithRefs : insert,
       params: [
         tenant,
         id,
@@ -89,10 +95,11 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
         arrayOfTexts(response.input),
         response.body,
         outputBeside(kind, response.body, response.output),
+        ...(atOnce ? [JSON.stringify(response.itemIds)] : []),
       ],
     };
     if (inserted.length === 0) throw new HistoryConflictError(`a response '${id}' exists`);
-    yield* refer(tenant, id, response.itemIds);
+    if (!atOnce) yield* refer(tenant, id, response.itemIds);
     return yield* toConversation(response, conversationId, createdAt, response.conversationItems);
   }
 

@@ -1,5 +1,5 @@
 import type { Names } from "../schema.ts";
-import type { HistoryStore, StoreMethod } from "../store.ts";
+import type { HistoryStore, NewResponse, StoreMethod } from "../store.ts";
 import { conversationWork } from "./conversations.ts";
 import { eventWork } from "./events.ts";
 import { responseWork } from "./responses.ts";
@@ -25,6 +25,12 @@ export const READS: ReadonlySet<StoreMethod> = new Set<StoreMethod>([
   "readEvents",
   "listUnfinished",
 ]);
+
+/** Whether PostgreSQL does it in one statement, or reads only, and so needs no transaction around it. */
+export function isSingle(method: StoreMethod, args: readonly unknown[]): boolean {
+  if (method === "putResponse") return ((args[0] as NewResponse).conversationItems ?? []).length === 0;
+  return READS.has(method) || method === "appendEvents";
+}
 
 /** All that a store does, in statements. A work that throws a conflict has changed nothing before. */
 export function worksOf(dialect: Dialect, names: Names): Works {
