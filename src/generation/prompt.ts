@@ -61,7 +61,8 @@ export function renderPrompt(
   const { addGenerationPrompt, continueFinalMessage, documents, template: name } = conversation;
   const tools = offeredTools(conversation);
   const traits = traitsFor(conversation, template);
-  const messages = templateMessages(conversation.messages, traits);
+  const systemInPlace = conversation.systemInPlace === true;
+  const messages = templateMessages(conversation.messages, traits, { systemInPlace });
   return template.render({
     messages: prepareMessages(messages, { keepNullContent: template.needsNullContent }),
     addGenerationPrompt,
@@ -109,11 +110,12 @@ export function thinkingSwitch(
 
 /** Some formats (Kimi K3) tell the model of a choice of tools and a format of the answer. */
 function templateVariables(conversation: Conversation, { thinkingKey }: TemplateTraits): ReadonlyMap<string, unknown> {
-  const { reasoningEffort, responseFormat, toolChoice, tools } = conversation;
+  const { reasoningEffort, responseFormat, thinking, toolChoice, tools } = conversation;
   const variables = new Map<string, unknown>();
   if (reasoningEffort !== undefined) {
     for (const [name, value] of thinkingSwitch(reasoningEffort, thinkingKey)) variables.set(name, value);
   }
+  if (thinking !== undefined && thinkingKey !== undefined) variables.set(thinkingKey, thinking);
   if (tools.length > 0 && toolChoice.mode !== "auto") variables.set("tool_choice", toolChoice.mode);
   if (responseFormat !== undefined) variables.set("response_format", responseFormat);
   for (const [name, value] of entriesOf(conversation.templateVariables)) variables.set(name, value);

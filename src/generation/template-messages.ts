@@ -7,12 +7,17 @@ import { type Content, contentText, type Message, type ToolCall } from "./conver
 import type { CallTraits, ContentRole, TemplateTraits } from "./template-traits.ts";
 
 /**
- * The messages as the template is to see them, before `prepareMessages`. Throws InvalidRequestError for calls whose arguments are
- * no JSON where the template needs an object.
+ * The messages as the template is to see them, before `prepareMessages`. `systemInPlace`: see `Conversation`. Throws InvalidRequestError
+ * for calls whose arguments are no JSON where the template needs an object.
  */
-export function templateMessages(messages: readonly Message[], traits: TemplateTraits): MessageData[] {
+export function templateMessages(
+  messages: readonly Message[],
+  traits: TemplateTraits,
+  { systemInPlace = false }: { readonly systemInPlace?: boolean } = {},
+): MessageData[] {
   const ids = new CallIds(traits.calls?.ids ?? "any");
-  return arranged(messages, traits).map(({ message, at }) => {
+  const placed = arranged(messages, traits, systemInPlace);
+  return placed.map(({ message, at }) => {
     const { role, name, reasoning, toolCalls = [] } = message;
     const calls = toolCalls.map((call, i) => ({
       id: ids.next(call),
@@ -24,7 +29,8 @@ export function templateMessages(messages: readonly Message[], traits: TemplateT
     }));
     const answered = role === "tool" ? ids.answered(message) : undefined;
     const shownName = name ?? (traits.namesResults ? answered?.name : undefined);
-    const content = templateContent(message.content, role === "developer" ? "system" : role, traits);
+    const said = message.isError === true && message.content.length === 0 ? FAILED : message.content;
+    const content = templateContent(said, role === "developer" ? "system" : role, traits);
     return {
       role,
       content: content === "" && calls.length > 0 ? emptyContent(message, traits.calls) : content,
@@ -36,23 +42,80 @@ export function templateMessages(messages: readonly Message[], traits: TemplateT
   });
 }
 
+/** What the model is told of a tool that failed without a word. */
+const FAILED = "error";
+
 /** A message with its place in the request. */
 interface Placed {
   readonly message: Message;
   readonly at: number;
 }
 
-/** Developer messages become system messages where the template knows no developer; both go to the front as one where it must be so. */
-function arranged(messages: readonly Message[], traits: TemplateTraits): Placed[] {
+/**
+ * Developer messages become system messages where the template knows no developer. Where it must be so, both go to the front as one, or,
+ * if they are to stay in place, those behind the first others become user text.
+ */
+function arranged(messages: readonly Message[], traits: TemplateTraits, inPlace: boolean): Placed[] {
   const placed = messages.map((message, at): Placed => {
     const isUnknown = message.role === "developer" && !traits.developer;
     return { message: isUnknown ? { ...message, role: "system" } : message, at };
   });
-  const isSystem = ({ message: { role } }: Placed) => role === "system" || role === "developer";
+  if (inPlace) return traits.systemInPlace ? placed : inFrontOrTagged(placed);
   const [first, ...others] = placed.filter(isSystem);
   if (traits.systemAnywhere || first === undefined || (others.length === 0 && placed[0] === first)) return placed;
+  return [asOne(first, others), ...placed.filter((each) => !isSystem(each))];
+}
+
+const isSystem = ({ message: { role } }: Placed): boolean => role === "system" || role === "developer";
+
+function asOne(first: Placed, others: readonly Placed[]): Placed {
   const content = [first, ...others].map(({ message }) => contentText(message.content)).join("\n\n");
-  return [{ ...first, message: { ...first.message, content } }, ...placed.filter((each) => !isSystem(each))];
+  return { ...first, message: { ...first.message, content } };
+}
+
+/**
+ * A later system message goes to the end of the user message before it, else to the beginning of the one behind it, else it is one of its
+ * own. It depends on its neighbours alone, so that a conversation that grows keeps the beginning of its prompt.
+ */
+function inFrontOrTagged(placed: readonly Placed[]): Placed[] {
+  const end = placed.findIndex((each) => !isSystem(each));
+  const leading = end < 0 ? placed : placed.slice(0, end);
+  const [first, ...others] = leading;
+  const out = first === undefined ? [] : [others.length === 0 ? first : asOne(first, others)];
+  /** Of system messages that wait for the user message behind them. */
+  let waiting: { readonly tagged: string; readonly at: number } | undefined;
+  for (const each of placed.slice(leading.length)) {
+    const { message, at } = each;
+    if (isSystem(each)) {
+      const tagged = `<system>\n${contentText(message.content)}\n</system>`;
+      const last = out.at(-1);
+      if (waiting !== undefined) waiting = { tagged: `${waiting.tagged}\n\n${tagged}`, at: waiting.at };
+      else if (last?.message.role === "user") out[out.length - 1] = withText(last, tagged, "behind");
+      else waiting = { tagged, at };
+      continue;
+    }
+    if (waiting !== undefined && message.role !== "user") out.push(ownUser(waiting));
+    out.push(waiting !== undefined && message.role === "user" ? withText(each, waiting.tagged, "before") : each);
+    waiting = undefined;
+  }
+  if (waiting !== undefined) out.push(ownUser(waiting));
+  return out;
+}
+
+const ownUser = ({ tagged, at }: { readonly tagged: string; readonly at: number }): Placed => ({
+  message: { role: "user", content: tagged },
+  at,
+});
+
+function withText({ message, at }: Placed, text: string, where: "before" | "behind"): Placed {
+  const { content } = message;
+  const isFirst = where === "before";
+  if (typeof content === "string") {
+    const both = isFirst ? `${text}\n\n${content}` : `${content}\n\n${text}`;
+    return { message: { ...message, content: content === "" ? text : both }, at };
+  }
+  const part = { type: "text", text } as const;
+  return { message: { ...message, content: isFirst ? [part, ...content] : [...content, part] }, at };
 }
 
 function templateContent(content: Content, role: ContentRole, traits: TemplateTraits): Content {

@@ -30,6 +30,8 @@ export interface TemplateTraits {
   readonly developer: boolean;
   /** System (and developer) messages may stand behind others. Where not, the template takes one in front. */
   readonly systemAnywhere: boolean;
+  /** It shows such a message where it stands. */
+  readonly systemInPlace: boolean;
   /** Undefined: it writes no calls, or fails on every form of them. */
   readonly calls: CallTraits | undefined;
   /** Without a name a tool message's result fails, or has a gap where its name belongs: it needs that of the call it answers. */
@@ -88,6 +90,7 @@ function probe(render: Render): TemplateTraits {
   const calls = callTraits(render);
   const [args, empty] = [calls?.arguments === "text" ? ARGUMENTS : parsed(), calls?.besideNull === false ? "" : null];
   const developer = knowsDeveloper(render);
+  const systemAnywhere = takesSystemAnywhere(render, developer);
   return {
     content: {
       system: contentTraits(render, (content) => [{ role: "system", content }, user("a")]),
@@ -96,7 +99,8 @@ function probe(render: Render): TemplateTraits {
       tool: contentTraits(render, (content) => conversation(args, empty, NINE, { content })),
     },
     developer,
-    systemAnywhere: takesSystemAnywhere(render, developer),
+    systemAnywhere,
+    systemInPlace: systemAnywhere && leavesSystem(render),
     calls,
     namesResults: needsNames((result) => render(conversation(args, empty, NINE, result))),
     thinkingKey: (["enable_thinking", "thinking"] as const).find((key) => switches(render, key)),
@@ -139,6 +143,12 @@ function takesSystemAnywhere(render: Render, developer: boolean): boolean {
   const two = [system(ANOTHER), system(TEXT), user("c")];
   const both = [system(ANOTHER), { role: developer ? "developer" : "system", content: TEXT }, user("c")];
   return shows(render(later), TEXT) && shows(render(two), TEXT, ANOTHER) && shows(render(both), TEXT, ANOTHER);
+}
+
+function leavesSystem(render: Render): boolean {
+  const system = { role: "system", content: TEXT };
+  const prompt = render([user("a"), { role: "assistant", content: ANOTHER }, system, user("c")]);
+  return prompt?.includes(ANOTHER) === true && prompt.indexOf(TEXT) > prompt.indexOf(ANOTHER);
 }
 
 function switches(render: Render, key: string): boolean {

@@ -299,3 +299,87 @@ test.each([
   });
   expect(budget.left).toBeGreaterThan(10_000_000);
 });
+
+describe("system messages in place", () => {
+  const system = (content: string, role: "system" | "developer" = "system"): Message => ({ role, content });
+  const assistant = (content: string): Message => ({ role: "assistant", content });
+  const strict = `{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}[{{ m.role }}|{{ m.content }}]{% endfor %}`;
+  const hoisting = `{% for m in messages if m.role == 'system' %}[system|{{ m.content }}]{% endfor %}{% for m in messages if m.role != 'system' %}[{{ m.role }}|{{ m.content }}]{% endfor %}`;
+  const inPlace = (template: string, ...messages: Message[]) => prompt(template, messages, { systemInPlace: true });
+
+  test("stay what they are where the template shows them where they stand", () => {
+    expect(inPlace(inner, system("a"), system("b"), user("c"), system("d"), assistant("e"), system("f"))).toBe(
+      "[system|a][system|b][user|c][system|d][assistant|e][system|f]",
+    );
+  });
+
+  test.each([
+    ["one that refuses them", strict],
+    ["one that moves them to the front", hoisting],
+  ])("become user text for %s", (_, template) => {
+    expect(inPlace(template, system("a"), system("b", "developer"), user("c"))).toBe("[system|a\n\nb][user|c]");
+    const later = [user("c"), system("d"), system("e"), assistant("f"), system("g"), user("h")];
+    expect(inPlace(template, ...later)).toBe(
+      "[user|c\n\n<system>\nd\n</system>\n\n<system>\ne\n</system>][assistant|f][user|<system>\ng\n</system>\n\nh]",
+    );
+    expect(inPlace(template, user("c"), assistant("f"), system("g"), system("h"), assistant("i"), system("j"))).toBe(
+      "[user|c][assistant|f][user|<system>\ng\n</system>\n\n<system>\nh\n</system>][assistant|i][user|<system>\nj\n</system>]",
+    );
+  });
+
+  test("a conversation that grows keeps the beginning of its prompt", () => {
+    const all = [
+      ...[system("s"), user("a"), system("b"), assistant("c"), system("d"), assistant("e"), user("f"), assistant("g")],
+      ...[calls(call("1")), result("1"), system("h"), assistant("i"), user("j"), system("k"), assistant("l")],
+    ];
+    for (const template of [inner, strict, hoisting]) {
+      let before = "";
+      for (let length = 1; length <= all.length; length++) {
+        // an answer follows what was sent
+        if (length < all.length && all[length]?.role !== "assistant") continue;
+        const now = inPlace(template, ...all.slice(0, length));
+        expect(now).toStartWith(before);
+        before = now;
+      }
+    }
+  });
+
+  test("parts stay parts", () => {
+    const parts = `{% for m in messages %}[{{ m.role }}|{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %} {{ p.text }}{% endfor %}{% endif %}]{% if m.role == 'system' and not loop.first %}{{ raise_exception('no') }}{% endif %}{% endfor %}`;
+    const listed = user([{ type: "text", text: "a" }]);
+    expect(inPlace(parts, listed, system("b"))).toBe("[user| a <system>\nb\n</system>]");
+    expect(inPlace(parts, assistant("x"), system("b"), listed)).toBe("[assistant|x][user| <system>\nb\n</system> a]");
+  });
+
+  test("without the wish they go to the front as one, as ever", () => {
+    expect(prompt(strict, [user("c"), system("d")])).toBe("[system|d][user|c]");
+  });
+});
+
+test("a tool that failed without a word has one", () => {
+  const failed = (content: Message["content"]): Message => ({ role: "tool", toolCallId: "1", content, isError: true });
+  expect(prompt(inner, [user("a"), failed(""), failed([]), failed("no such file")])).toBe(
+    "[user|a][tool|error][tool|error][tool|no such file]",
+  );
+});
+
+describe("the wish to think", () => {
+  const switched =
+    "{{ enable_thinking | default('open') }} {{ reasoning_effort | default('none') }}{{ messages[0].content }}";
+  const wish = (more: Partial<Conversation>) => prompt(switched, [user("a")], more);
+  test("turns the template's switch, whatever the effort", () => {
+    expect(wish({})).toBe("open nonea");
+    expect(wish({ thinking: true })).toBe("True nonea");
+    expect(wish({ thinking: false, reasoningEffort: "high" })).toBe("False higha");
+    expect(wish({ thinking: true, reasoningEffort: "none" })).toBe("True nonea");
+  });
+  test("gives way to the client's own variables, and to a call that must be forced", () => {
+    expect(wish({ thinking: true, templateVariables: { enable_thinking: false } })).toBe("False nonea");
+    const template = compileChatTemplate(switched, {});
+    const quiet = withoutThinking(conversation([user("a")], { thinking: true }), template);
+    expect(prompt(template, quiet!.messages, quiet!)).toBe("False nonea");
+  });
+  test("is nothing to a template without a switch", () => {
+    expect(prompt(inner, [user("a")], { thinking: false })).toBe(prompt(inner, [user("a")]));
+  });
+});
