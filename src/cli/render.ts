@@ -11,10 +11,10 @@ import { InvalidRequestError } from "../errors.ts";
 import { givenTemplate, UnknownTemplateError } from "../fleet/given-template.ts";
 import { chosenParsers, modelKind } from "../fleet/model-kind.ts";
 import type { ParserNames } from "../generation/parsing.ts";
-import { encodePrompt } from "../generation/prompt.ts";
+import { encodePrompt, type PromptEncoder } from "../generation/prompt.ts";
 import type { PlannedPrompt } from "../generation/tools/plan-prompt.ts";
 import { opensReasoning } from "../parsers/detect.ts";
-import type { ChatTemplate } from "../template/chat-template.ts";
+import { type ChatTemplate, renderedPrompt } from "../template/chat-template.ts";
 import { ChatTemplateError } from "../template/errors.ts";
 import { compileModelTemplate } from "../template/model-template.ts";
 import { BlockWriter } from "./byte-streams.ts";
@@ -60,10 +60,10 @@ async function renderer(
   );
   const prompt = messages === "chat" ? chatPrompts(template, parsers) : givenPrompts(template, parsers);
   const tokenizer = await modelTokenizer(files, env);
-  const encoder = { tokenizer, encodeLong: (text: string) => Promise.resolve(tokenizer.encode(text)) };
+  const encoder: PromptEncoder = { tokenizer, encodeLong: async (text, options) => tokenizer.encode(text, options) };
   return async (value, text) => {
     const made = prompt(value, text);
-    const ids = await encodePrompt(made.text, encoder, 0);
+    const ids = await encodePrompt(made, encoder, 0);
     return { text: made.text, ids: Array.from(ids), ends_in_reasoning: made.startsInReasoning };
   };
 }
@@ -78,7 +78,7 @@ function namedTemplate(...given: Parameters<typeof givenTemplate>): ReturnType<t
 }
 
 /** Makes a prompt of a line. Throws GatewayErrors. */
-type Prompts = (value: object, text: string) => Pick<PlannedPrompt, "text" | "startsInReasoning">;
+type Prompts = (value: object, text: string) => Omit<PlannedPrompt, "plan">;
 
 const chatPrompts =
   (template: ChatTemplate, parsers: ParserNames): Prompts =>
@@ -92,8 +92,8 @@ const givenPrompts =
   (template: ChatTemplate, { reasoning }: ParserNames): Prompts =>
   (value, line) => {
     const given = checkedLine(givenLine, value);
-    const text = template.render({ ...givenInput(given, line, template), ...clockOf(given) });
-    return { text, startsInReasoning: reasoning !== undefined && opensReasoning(text, reasoning) };
+    const made = renderedPrompt(template, { ...givenInput(given, line, template), ...clockOf(given) });
+    return { ...made, startsInReasoning: reasoning !== undefined && opensReasoning(made.text, reasoning) };
   };
 
 const CLOCK = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?$/;

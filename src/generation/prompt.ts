@@ -1,12 +1,20 @@
 import { setImmediate } from "node:timers/promises";
 import { ContextLengthError, InvalidRequestError } from "../errors.ts";
-import type { ChatTemplate } from "../template/chat-template.ts";
+import {
+  type ChatTemplate,
+  type RenderedPrompt,
+  renderedPrompt,
+  type Segment,
+  type TemplateInput,
+} from "../template/chat-template.ts";
 import { prepareMessages } from "../template/prepare-messages.ts";
 import { type EncodeOptions, type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
 import { type Conversation, offeredTools } from "./conversation.ts";
 import { templateMessages } from "./template-messages.ts";
 import { type TemplateTraits, templateTraits } from "./template-traits.ts";
 import { toolDeclaration } from "./tools/declaration.ts";
+
+export type { RenderedPrompt } from "../template/chat-template.ts";
 
 /** What goes to an engine: token ids, and the text they came from. */
 export interface Prompt {
@@ -18,20 +26,21 @@ export interface Prompt {
 export interface PromptEncoder {
   readonly tokenizer: Tokenizer;
   /** Ids of a text that takes long, from another thread. */
-  encodeLong(text: string): Promise<Uint32Array>;
+  encodeLong(text: string, options: EncodeOptions): Promise<Uint32Array>;
 }
 
 /**
  * Token ids of a prompt's text. One that cannot fit the context (in tokens; 0: unknown) is refused before it costs seconds to encode.
- * `param`: the field that it came from. Throws GatewayErrors.
+ * `param`: the field that it came from; `options`: of a prompt of one piece. Throws GatewayErrors.
  */
 export async function encodePrompt(
-  text: string,
-  { tokenizer, encodeLong }: PromptEncoder,
+  { text, segments }: RenderedPrompt,
+  encoder: PromptEncoder,
   contextLength: number,
   param = "messages",
   options: EncodeOptions = {},
 ): Promise<Uint32Array> {
+  const { tokenizer } = encoder;
   if (contextLength > 0 && text.length > contextLength * tokenizer.longestToken) {
     throw new ContextLengthError(
       `This model's maximum context length is ${contextLength} tokens. However, the prompt has ${text.length} characters, which is more than fits. Please shorten the ${param}.`,
@@ -39,31 +48,70 @@ export async function encodePrompt(
     );
   }
   try {
+    if (segments !== undefined) return await encodeSegments(segments, encoder);
     const ids = tokenizer.encodeSoon(text, options);
     if (ids !== undefined) return ids;
     await setImmediate(); // rendering it has taken milliseconds, and so will sending it
-    return await encodeLong(text);
+    return await encoder.encodeLong(text, options);
   } catch (error) {
     if (!(error instanceof TokenizerError)) throw error;
     throw new InvalidRequestError(`The ${param} cannot be tokenized: ${error.message}`, { param, cause: error });
   }
 }
 
+const SPECIAL: EncodeOptions = {};
+const PLAIN: EncodeOptions = { specialAsText: true };
+/** UTF-16 units that are encoded before others have their turn. */
+const SLICE = 1 << 16;
+
+async function encodeSegments(
+  segments: readonly Segment[],
+  { tokenizer, encodeLong }: PromptEncoder,
+): Promise<Uint32Array> {
+  const parts: Uint32Array[] = [];
+  let [count, sinceTurn] = [0, 0];
+  for (const { text, special } of segments) {
+    const options = special ? SPECIAL : PLAIN;
+    const ids = tokenizer.encodeSoon(text, options) ?? (await encodeLong(text, options));
+    parts.push(ids);
+    count += ids.length;
+    sinceTurn += text.length;
+    if (sinceTurn < SLICE) continue;
+    await setImmediate();
+    sinceTurn = 0;
+  }
+  const all = new Uint32Array(count);
+  let at = 0;
+  for (const ids of parts) {
+    all.set(ids, at);
+    at += ids.length;
+  }
+  return all;
+}
+
 /**
- * The text of a conversation's prompt, in the form that the template wants: see `TemplateTraits`. `now`: the clock of templates.
+ * A conversation's prompt, in the form that the template wants: see `TemplateTraits`. `now`: the clock of templates.
  * Throws InvalidRequestError; of the class ChatTemplateRefusal with the template's own words.
  */
 export function renderPrompt(
   conversation: Conversation,
   template: ChatTemplate,
-  { now }: { readonly now?: Date } = {},
-): string {
+  options: { readonly now?: Date } = {},
+): RenderedPrompt {
+  return renderedPrompt(template, templateInput(conversation, template, options));
+}
+
+function templateInput(
+  conversation: Conversation,
+  template: ChatTemplate,
+  { now }: { readonly now?: Date },
+): TemplateInput {
   const { addGenerationPrompt, continueFinalMessage, documents, template: name } = conversation;
   const tools = offeredTools(conversation);
   const traits = traitsFor(conversation, template);
   const systemInPlace = conversation.systemInPlace === true;
   const messages = templateMessages(conversation.messages, traits, { systemInPlace });
-  return template.render({
+  return {
     messages: prepareMessages(messages, { keepNullContent: template.needsNullContent }),
     addGenerationPrompt,
     continueFinalMessage,
@@ -72,7 +120,7 @@ export function renderPrompt(
     ...(documents !== undefined && { documents }),
     ...(name !== undefined && { template: name }),
     ...(now !== undefined && { now }),
-  });
+  };
 }
 
 /** How the template that a conversation is rendered with wants its messages. */

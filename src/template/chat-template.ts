@@ -26,6 +26,13 @@ export interface TemplateInput {
   readonly now?: Date;
 }
 
+/** A piece of a prompt that is encoded by itself. */
+export interface Segment {
+  readonly text: string;
+  /** Its text is a special token; false: special tokens in it are plain text. */
+  readonly special: boolean;
+}
+
 /** A model's chat template, compiled once. */
 export interface ChatTemplate {
   /**
@@ -33,8 +40,23 @@ export interface ChatTemplate {
    * refuses it by itself.
    */
   render(input: TemplateInput): string;
+  /** Of formats whose prompts are encoded in pieces: those pieces, whose texts joined are what `render` gives. */
+  renderSegments?(input: TemplateInput): readonly Segment[];
   /** The template writes tool calls only where content is null: see `prepareMessages`. */
   readonly needsNullContent: boolean;
+}
+
+/** A prompt on its way to its ids. `segments`: it is encoded in these pieces, not as one text. */
+export interface RenderedPrompt {
+  readonly text: string;
+  readonly segments?: readonly Segment[];
+}
+
+/** The prompt as it is to be encoded. Throws as `ChatTemplate.render`. */
+export function renderedPrompt(template: ChatTemplate, input: TemplateInput): RenderedPrompt {
+  if (template.renderSegments === undefined) return { text: template.render(input) };
+  const segments = template.renderSegments(input);
+  return { text: segments.map(({ text }) => text).join(""), segments };
 }
 
 /** The template refuses a conversation by `raise_exception`; the message is its own. */

@@ -47,7 +47,7 @@ export async function inputTokens(
   const { at } = input;
   // Of a text that is to be cut, whatever its length, all ids are needed: its beginning is what stays.
   const rule = { param: at, encode: { addSpecialTokens }, ...(keep !== undefined && { keepLast: 0 }) };
-  let ids = input.tokenIds ?? (await promptOf(input.text, model, context, { signal }, rule)).tokenIds;
+  let ids = input.tokenIds ?? (await promptOf({ text: input.text }, model, context, { signal }, rule)).tokenIds;
   if (keep !== undefined && ids.length > keep) ids = cut(ids, keep, input, rules, model);
   if (contextLength > 0 && ids.length > contextLength) throw tooLong(at, contextLength, ids.length);
   return ids;

@@ -66,7 +66,7 @@ export async function prepareCall(ask: TextAsk, context: ServerContext, scope: R
   const model = generating(ask.model, context);
   const { conversation, constraint: own } = ask;
   const planned = planFor(conversation, model, own);
-  const prompt = await promptOf(planned.text, model, context, scope, ask);
+  const prompt = await promptOf(planned, model, context, scope, ask);
   const { plan } = planned;
   const generationBy = (by: ToolPlan): Generation => {
     const constraint = by.constraint ?? own;
@@ -102,8 +102,8 @@ export async function countPrompt(
   scope: RequestScope,
 ): Promise<number> {
   const model = generating(ask.model, context);
-  const { text } = planFor(ask.conversation, model, ask.constraint);
-  const { tokenIds } = await promptOf(text, model, context, scope, { param: ask.param, keepLast: 0 });
+  const planned = planFor(ask.conversation, model, ask.constraint);
+  const { tokenIds } = await promptOf(planned, model, context, scope, { param: ask.param, keepLast: 0 });
   return tokenIds.length;
 }
 
@@ -113,7 +113,7 @@ export async function prepareRaw(ask: RawAsk, context: ServerContext, scope: Req
   const { prompt: given, addSpecialTokens, param } = ask;
   const prompt =
     typeof given === "string"
-      ? await promptOf(given, model, context, scope, { ...ask, encode: { addSpecialTokens } })
+      ? await promptOf({ text: given }, model, context, scope, { ...ask, encode: { addSpecialTokens } })
       : { text: "", tokenIds: keepLast(given, ask.keepLast) };
   if (prompt.tokenIds.length === 0) throw new InvalidRequestError(`The ${param} is empty`, { param });
   const sampling = sampled(ask, model, prompt, ask.constraint);

@@ -1,6 +1,6 @@
 import { InvalidRequestError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
-import { encodePrompt, type Prompt, type PromptEncoder } from "../../generation/prompt.ts";
+import { encodePrompt, type Prompt, type PromptEncoder, type RenderedPrompt } from "../../generation/prompt.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import type { EncodeOptions } from "../../tokenizer/tokenizer.ts";
@@ -14,9 +14,9 @@ export interface PromptRule {
   readonly encode?: EncodeOptions;
 }
 
-/** Token ids of a text, long ones from another thread. Throws GatewayErrors: for texts that cannot fit, or have no tokens. */
+/** Token ids of a prompt, long texts from another thread. Throws GatewayErrors: for texts that cannot fit, or have no tokens. */
 export async function promptOf(
-  text: string,
+  prompt: RenderedPrompt,
   model: Model,
   { control }: Pick<ServerContext, "control">,
   { signal }: Pick<RequestScope, "signal">,
@@ -25,16 +25,16 @@ export async function promptOf(
   const limit = keep === undefined ? model.entry.contextLength : 0;
   const encoder: PromptEncoder = {
     tokenizer: model.tokenizer,
-    async encodeLong(long) {
-      const ids = await control.encode(model.entry.tokenizer, long, encode, signal);
-      model.tokenizer.remember(long, ids, encode);
+    async encodeLong(long, options) {
+      const ids = await control.encode(model.entry.tokenizer, long, options, signal);
+      model.tokenizer.remember(long, ids, options);
       return ids;
     },
   };
-  const ids = await encodePrompt(text, encoder, limit, param, encode);
+  const ids = await encodePrompt(prompt, encoder, limit, param, encode);
   const tokenIds = keepLast(ids, keep);
   if (tokenIds.length === 0) throw new InvalidRequestError(`The ${param} results in an empty prompt`, { param });
-  return { text, tokenIds };
+  return { text: prompt.text, tokenIds };
 }
 
 /** The last `keep` ids; all, where it is undefined or not above 0. */

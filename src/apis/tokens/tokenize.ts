@@ -1,11 +1,10 @@
-import { setImmediate } from "node:timers/promises";
 import { InvalidRequestError } from "../../errors.ts";
 import type { NamedTokenizer } from "../../fleet/view.ts";
-import { renderPrompt } from "../../generation/prompt.ts";
+import { encodePrompt, type PromptEncoder, type RenderedPrompt, renderPrompt } from "../../generation/prompt.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import { type EncodeOptions, type Tokenizer, TokenizerError } from "../../tokenizer/tokenizer.ts";
+import type { EncodeOptions, Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { chatConversation } from "../chat/messages.ts";
 import { refuseUnsupportedPrompt } from "../shared/sampling-fields.ts";
 import { JsonBody } from "./json-body.ts";
@@ -26,7 +25,7 @@ export async function handleTokenize(
 ): Promise<Response> {
   try {
     const named = requestedTokenizer(body.model, context);
-    const texts = requestTexts(body, named);
+    const { texts, segments } = requestTexts(body, named);
     const addSpecialTokens = body.add_special_tokens ?? (addByDefault && !body.messages);
     const turn = takingTurns(scope.signal);
     const out = new JsonBody(turn);
@@ -43,7 +42,7 @@ export async function handleTokenize(
         throw new InvalidRequestError(`Invalid 'prompt[${i}]': expected a string`, { param: `prompt[${i}]` });
       if (i > 0) out.raw(",");
       if (i > 0) strings?.raw(",");
-      const ids = await encoded(text, { addSpecialTokens }, named, context, scope);
+      const ids = await encoded({ text, ...(segments && { segments }) }, { addSpecialTokens }, named, context, scope);
       await out.ids(ids);
       if (strings !== undefined) await writeStrings(ids, named.tokenizer, known, strings, turn);
       counts.push(ids.length);
@@ -66,8 +65,11 @@ export async function handleTokenize(
   }
 }
 
-/** The prompt, or what the messages are rendered to. */
-function requestTexts(body: TokenizeRequest, named: NamedTokenizer): string | readonly unknown[] {
+/** The prompt, or what the messages are rendered to: that may have pieces. */
+function requestTexts(
+  body: TokenizeRequest,
+  named: NamedTokenizer,
+): { readonly texts: string | readonly unknown[] } & Pick<RenderedPrompt, "segments"> {
   const { messages } = body;
   const prompt: unknown = body.prompt ?? undefined;
   if (messages) {
@@ -76,30 +78,24 @@ function requestTexts(body: TokenizeRequest, named: NamedTokenizer): string | re
     refuseUnsupportedPrompt(body);
     if (named.template === undefined)
       throw new InvalidRequestError(`The tokenizer '${named.name}' has no chat template`, { param: "model" });
-    return renderPrompt(chatConversation({ ...body, messages }, rawBody(body)), named.template());
+    const rendered = renderPrompt(chatConversation({ ...body, messages }, rawBody(body)), named.template());
+    return { ...rendered, texts: rendered.text };
   }
   if (prompt === undefined) throw new InvalidRequestError("Missing required parameter: 'prompt'", { param: "prompt" });
   if (typeof prompt !== "string" && !Array.isArray(prompt))
     throw new InvalidRequestError("Invalid 'prompt': expected a string or a list of strings", { param: "prompt" });
-  return prompt;
+  return { texts: prompt };
 }
 
-async function encoded(
-  text: string,
+function encoded(
+  prompt: RenderedPrompt,
   options: EncodeOptions,
   { handle, tokenizer }: NamedTokenizer,
   { control }: ServerContext,
   { signal }: RequestScope,
 ): Promise<Uint32Array> {
-  try {
-    const ids = tokenizer.encodeSoon(text, options);
-    if (ids !== undefined) return ids;
-    await setImmediate();
-    return await control.encode(handle, text, options, signal);
-  } catch (error) {
-    if (!(error instanceof TokenizerError)) throw error;
-    throw new InvalidRequestError(`The text cannot be tokenized: ${error.message}`, { param: "prompt", cause: error });
-  }
+  const encodeLong: PromptEncoder["encodeLong"] = (text, how) => control.encode(handle, text, how, signal);
+  return encodePrompt(prompt, { tokenizer, encodeLong }, 0, "prompt", options);
 }
 
 type Turn = () => Promise<void> | undefined;

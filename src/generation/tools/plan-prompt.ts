@@ -1,11 +1,10 @@
 import { reasoningFamily } from "../../parsers/names.ts";
-import type { ChatTemplate } from "../../template/chat-template.ts";
+import type { ChatTemplate, RenderedPrompt } from "../../template/chat-template.ts";
 import type { Conversation } from "../conversation.ts";
 import { renderPrompt, traitsFor, withoutThinking } from "../prompt.ts";
 import { type PlanOptions, planTools, ReasoningInTheWayError, type ToolPlan } from "./plan.ts";
 
-export interface PlannedPrompt {
-  readonly text: string;
+export interface PlannedPrompt extends RenderedPrompt {
   /** The prompt ends inside an open reasoning block. */
   readonly startsInReasoning: boolean;
   readonly plan: ToolPlan;
@@ -29,13 +28,14 @@ export function planPrompt(
   },
 ): PlannedPrompt {
   const attempt = (wanted: Conversation): PlannedPrompt => {
-    const text = renderPrompt(wanted, template, now === undefined ? {} : { now });
+    const prompt = renderPrompt(wanted, template, now === undefined ? {} : { now });
+    const { text } = prompt;
     const startsInReasoning = opensReasoning(text);
     const closer = reasoningFamily(options.reasoningParser)?.close[0];
     const reasoningIsOver = closer !== undefined && text.trimEnd().endsWith(closer);
     const callSample = traitsFor(wanted, template).calls?.sample;
     return {
-      text,
+      ...prompt,
       startsInReasoning,
       plan: planTools(wanted, { ...options, startsInReasoning, reasoningIsOver, callSample }),
     };

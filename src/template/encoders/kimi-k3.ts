@@ -2,7 +2,7 @@
  * Kimi K3: XTML. The format is that of the model's published `encoding_k3.py`, with the default effort of its tokenizer. Text of users
  * and tools is to be encoded without special tokens, so a prompt is a list of segments; as one text, markers in it would become real.
  */
-import type { ChatTemplate, TemplateInput } from "../chat-template.ts";
+import type { ChatTemplate, Segment, TemplateInput } from "../chat-template.ts";
 import { strip } from "../engine/strings.ts";
 import { str } from "../engine/text.ts";
 import { type Dict, isDict, isNumber, textOf, truthy, type Value } from "../engine/values.ts";
@@ -10,13 +10,6 @@ import type { PreparedMessage } from "../prepare-messages.ts";
 import { type Conversation, refuse, rendered } from "./conversation.ts";
 import { type Call, callsOf, field, json, parsed, partsOf, reasoningOf, roleOf, sortedJson } from "./fields.ts";
 import { effortOf, levelOf, thinkingOf } from "./thinking.ts";
-
-/** A piece of a prompt that is encoded by itself. */
-export interface Segment {
-  readonly text: string;
-  /** Its text is a special token; false: special tokens in it are plain text. */
-  readonly special: boolean;
-}
 
 const IMAGE = "<|kimi_image_placeholder|>";
 const control = (text: string): Segment => ({ text, special: true });
@@ -69,6 +62,7 @@ export function renderSegments(input: TemplateInput): readonly Segment[] {
 export const kimiK3: ChatTemplate = {
   needsNullContent: false,
   render: (input) => textOfAll(renderSegments(input)),
+  renderSegments,
 };
 
 const textOfAll = (segments: readonly Segment[]): string => segments.map(({ text }) => text).join("");

@@ -45,7 +45,7 @@ async function prompt(row: Row): Promise<string> {
   const body = await readJson(new Request("http://localhost/", { method: "POST", body: row.body }), 1 << 20);
   const request = checked(body as Record<string, unknown>);
   const raw = rawBody(body as object);
-  return renderPrompt(chatConversation(request, raw), templateOf(row.template));
+  return renderPrompt(chatConversation(request, raw), templateOf(row.template)).text;
 }
 
 test("there are 289 prompts, of which a template like Llama's refuses those with parallel calls", () => {

@@ -33,7 +33,7 @@ const prompt = (
   renderPrompt(
     conversation(messages, more),
     typeof template === "string" ? compileChatTemplate(template, {}) : template,
-  );
+  ).text;
 const user = (content: Message["content"]): Message => ({ role: "user", content });
 const calls = (...toolCalls: ToolCall[]): Message => ({ role: "assistant", content: "", toolCalls });
 const call = (id: string, args = "{}", name = "f"): ToolCall => ({ id, name, arguments: args });
@@ -224,13 +224,13 @@ describe("thinking", () => {
   test("it can be switched off for a conversation, or not", () => {
     const template = compileChatTemplate(by("thinking"), {});
     const quiet = withoutThinking(conversation([user("a")], { templateVariables: { thinking: true } }), template);
-    expect(renderPrompt(quiet!, template)).toBe("a");
+    expect(renderPrompt(quiet!, template).text).toBe("a");
     expect(withoutThinking(conversation([user("a")]), compileChatTemplate(inner, {}))).toBeUndefined();
   });
 });
 
 test("formats that tell the model of the choice of tools and of a format are given both", () => {
-  const told = (more: Partial<Conversation>) => renderPrompt(conversation([user("a")], more), nativeEncoder("kimi_k3"));
+  const told = (more: Partial<Conversation>) => renderPrompt(conversation([user("a")], more), nativeEncoder("kimi_k3")).text;
   const tools = [{ type: "function", name: "f", strict: false }] as const;
   expect(told({ tools, toolChoice: { mode: "required", named: "f" } })).toContain("tool_choice=required");
   expect(told({ tools, toolChoice: { mode: "none" } })).toContain("tool_choice=none");

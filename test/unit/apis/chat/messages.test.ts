@@ -217,7 +217,7 @@ test("documents, effort and variables of the template", () => {
 describe("with Qwen 3's template", () => {
   const template = compileModelTemplate(demoTemplate as NonNullable<typeof demoTemplate>);
   const prompt = (messages: unknown[], more: Record<string, unknown> = {}) =>
-    renderPrompt(convert(messages, more), template);
+    renderPrompt(convert(messages, more), template).text;
 
   test("the text is the template's, the ids are the text's, special tokens included", async () => {
     const text = prompt([
@@ -234,7 +234,7 @@ describe("with Qwen 3's template", () => {
       "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi\nthere<|im_end|>\n<|im_start|>assistant\n",
     );
     const encodeLong = () => Promise.reject(new Error("it is short"));
-    const tokenIds = await encodePrompt(text, { tokenizer: demoTokenizer, encodeLong }, 4096);
+    const tokenIds = await encodePrompt({ text }, { tokenizer: demoTokenizer, encodeLong }, 4096);
     expect(Array.from(tokenIds)).toEqual(Array.from(demoTokenizer.encode(text)));
     expect(tokenIds[0]).toBe(demoTokenizer.tokenId("<|im_start|>") as number);
   });
