@@ -1,14 +1,10 @@
-/** Texts of bodies whose numbers and key order count: prompts print tools, the variables of templates and arguments of calls. */
+/**
+ * Texts of bodies whose numbers and key order count: prompts print tools, the variables of templates, schemas of formats, and arguments of
+ * calls; a batch has such bodies in it.
+ */
 const MEMBERS = [
-  "tools",
-  "functions",
-  "documents",
-  "response_format",
-  "chat_template_kwargs",
-  // Messages, and batches of them
-  "output_config",
-  "output_format",
-  "requests",
+  ...["tools", "functions", "documents", "response_format", "chat_template_kwargs"],
+  ...["text", "output_config", "output_format", "requests"],
 ];
 
 const texts = new WeakMap<object, string>();
@@ -18,18 +14,23 @@ export function rememberText(body: object, text: string): void {
   if (MEMBERS.some((name) => name in body) || hasObjectArguments(body)) texts.set(body, text);
 }
 
-/** Do messages have calls whose arguments are an object, not text, or blocks with an `input`? Nothing is known of the body. */
+/**
+ * Is there a call whose arguments are an object, not text: in a message, in a block of its content, or among the items of an input? Or such
+ * a result? Nothing is known of the body.
+ */
 function hasObjectArguments(body: object): boolean {
-  const { messages } = body as { messages?: unknown };
-  const isObject = (called: unknown) => typeof (member(called, "arguments") ?? undefined) === "object";
-  return list(messages).some(
-    (message) =>
-      isObject(member(message, "function_call")) ||
-      list(member(message, "content")).some((block) => member(block, "input") !== undefined) ||
-      list(member(message, "tool_calls")).some((call) => isObject(member(call, "function"))),
+  const { messages, input } = body as { messages?: unknown; input?: unknown };
+  return (
+    list(messages).some(
+      (message) =>
+        isObject(member(member(message, "function_call"), "arguments")) ||
+        list(member(message, "tool_calls")).some((call) => isObject(member(member(call, "function"), "arguments"))) ||
+        list(member(message, "content")).some((block) => isObject(member(block, "input"))),
+    ) || list(input).some((item) => isObject(member(item, "arguments")) || isObject(member(item, "result")))
   );
 }
 
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const member = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
