@@ -81,6 +81,15 @@ export class MethodNotAllowedError extends GatewayError {
   readonly code = "method_not_allowed";
 }
 
+/** The path wants a WebSocket. */
+export class UpgradeRequiredError extends GatewayError {
+  readonly status = 426;
+  readonly code = "upgrade_required";
+  constructor() {
+    super("This path speaks WebSocket: upgrade the connection, or use POST");
+  }
+}
+
 /** No stored object of this id, or one of another tenant: the words are the same. */
 export class NotFoundError extends GatewayError {
   readonly status = 404;

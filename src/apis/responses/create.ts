@@ -13,7 +13,7 @@ import { type AskedConversation, askedConversation, checkRequest, textAsk, wants
 import { type EventWriter, ServerSentEvents } from "./events.ts";
 import { isReference } from "./input.ts";
 import { conversationId, type ResponseHead, requestFields } from "./object.ts";
-import type { Loose, ResponsesRequest } from "./schema.ts";
+import type { Loose, PromptRequest, ResponsesRequest } from "./schema.ts";
 import { inputItems, type KeptResponse, type ResponseStore, responseStore } from "./state.ts";
 import { withoutOldest } from "./truncation.ts";
 import { ResponseWriter, type WriterOptions } from "./writer.ts";
@@ -30,42 +30,57 @@ export interface PreparedResponse {
   readonly tools: AskedConversation["tools"];
 }
 
-/** Of a response that was told to a client before: its id and Unix time in seconds. */
-export interface GivenIdentity {
-  readonly id: string;
-  readonly createdAt: number;
-}
-
-/** Reads a request up to where an engine is asked. Throws GatewayErrors; the scope stays open. */
+/** Reads a request up to where an engine is asked. Throws GatewayErrors; the scope stays open. See `readRequest` for `before`. */
 export async function prepareResponse(
   request: ResponsesRequest,
   context: ServerContext,
   scope: RequestScope,
-  identity: GivenIdentity = { id: newId("resp_"), createdAt: now() },
+  before?: readonly Loose[],
 ): Promise<PreparedResponse> {
   checkRequest(request);
   const model = context.fleet.model(request.model);
-  const store = storeOf(context);
-  const before = await contextOf(request, store, scope);
-  const own = typeof request.input === "string" ? request.input : (request.input ?? []);
-  const [earlier, items] = await resolved(before, own, store, scope);
-  const asked = askedConversation(request, {
-    context: earlier,
-    items,
-    raw: rawBody(request),
-    open: (blob) => context.sealer.open(scope.tenant, blob, ""),
-  });
+  const { asked, items } = await readRequest(request, context, scope, before);
   if (asked.left.size > 0)
     context.log.info("parts of a request for a response were left out", { request: scope.id, types: [...asked.left] });
   const stores = context.history !== null && request.store !== false;
   const fields = requestFields(request, { sampling: model.entry.defaultSampling });
   return {
     request,
-    head: { ...identity, fields: { ...fields, store: stores } },
+    head: { id: newId("resp_"), createdAt: now(), fields: { ...fields, store: stores } },
     call: await fittingCall(textAsk(request, asked, request.stream === true), request, context, scope),
     input: inputItems(typeof items === "string" ? items : [...items]),
     tools: asked.tools,
   };
+}
+
+export interface ReadRequest {
+  readonly asked: AskedConversation;
+  /** What the request goes on from, oldest first, and its own items; references are replaced. */
+  readonly earlier: readonly Loose[];
+  readonly items: string | readonly Loose[];
+}
+
+/**
+ * The conversation of a request. `before`: the items of the response that it goes on from, where the caller has them. Throws
+ * GatewayErrors.
+ */
+export async function readRequest(
+  request: PromptRequest,
+  context: ServerContext,
+  scope: RequestScope,
+  before?: readonly Loose[],
+): Promise<ReadRequest> {
+  const store = storeOf(context);
+  const former = before ?? (await contextOf(request, store, scope));
+  const own = typeof request.input === "string" ? request.input : (request.input ?? []);
+  const [earlier, items] = await resolved(former, own, store, scope);
+  const asked = askedConversation(request, {
+    context: earlier,
+    items,
+    raw: rawBody(request),
+    open: (blob) => context.sealer.open(scope.tenant, blob, ""),
+  });
+  return { asked, earlier, items };
 }
 
 const now = (): number => Math.floor(Date.now() / 1000);
@@ -74,7 +89,7 @@ const storeOf = ({ history }: ServerContext): ResponseStore | undefined =>
   history === null ? undefined : responseStore(history);
 
 async function contextOf(
-  request: ResponsesRequest,
+  request: PromptRequest,
   store: ResponseStore | undefined,
   { tenant }: RequestScope,
 ): Promise<readonly Loose[]> {

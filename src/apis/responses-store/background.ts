@@ -1,0 +1,92 @@
+/** Responses with `background`: told at once, worked on without the client. */
+import { ClientClosedError, UnsupportedError } from "../../errors.ts";
+import { HistoryUnavailableError } from "../../history/errors.ts";
+import { type HistoryStore, UNFINISHED_STATUSES } from "../../history/store.ts";
+import type { ServerContext } from "../../server/context.ts";
+import type { RequestScope } from "../../server/request-scope.ts";
+import { idHeaders } from "../errors.ts";
+import { prepareResponse, runResponse } from "../responses/create.ts";
+import { ResponseCancelledError } from "../responses/errors.ts";
+import type { EventWriter } from "../responses/events.ts";
+import { responseObject } from "../responses/object.ts";
+import type { ResponsesRequest } from "../responses/schema.ts";
+import { type KeptResponse, stored } from "../responses/state.ts";
+import { startRun } from "../shared/background.ts";
+import type { EventLog } from "../shared/event-log.ts";
+import { followResponse } from "./follow.ts";
+
+const ATTEMPTS = 6;
+const FIRST_PAUSE_MS = 100;
+
+/**
+ * Answers a validated request with `background`: by the queued response, or by its events as they come. Whoever has the answer finds the
+ * response again. Throws GatewayErrors; finishes the scope.
+ */
+export async function handleBackground(
+  request: ResponsesRequest,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<Response> {
+  try {
+    const { history } = context;
+    const { tenant } = scope;
+    if (history === null)
+      throw new UnsupportedError("background: this server keeps no responses", { param: "background" });
+    const prepared = await prepareResponse(request, context, scope);
+    if (scope.signal.aborted) throw new ClientClosedError();
+    const { head, input } = prepared;
+    const { id } = head;
+    const queued = responseObject(head, { status: "queued", output: [] });
+    await history.putResponse(stored({ request, object: queued, input }, tenant));
+    startRun(
+      {
+        id,
+        tenant,
+        cancelled: () => new ResponseCancelledError(),
+        work: (own, log) =>
+          runResponse(prepared, logWriter(log), context, own, {
+            wasQueued: true,
+            save: (kept) => keepEnd(kept, tenant, log, history),
+          }),
+      },
+      history,
+      context,
+    );
+    const headers = idHeaders("openai", scope.id);
+    if (request.stream === true) return followResponse({ id, tenant, after: -1 }, history, context, scope, headers);
+    scope.finish();
+    return Response.json(queued, { headers });
+  } catch (error) {
+    scope.finish();
+    throw error;
+  }
+}
+
+/** Events of a run. What comes when the result is stored is not logged: `followResponse` makes it of that. */
+function logWriter(log: EventLog): EventWriter {
+  return { event: (_type, json) => log.append(json), flush() {}, end() {}, cut() {} };
+}
+
+/** Stores the result in the row of the queued response, where nobody has ended it before. */
+async function keepEnd(kept: KeptResponse, tenant: string, log: EventLog, history: HistoryStore): Promise<void> {
+  await log.close();
+  const { id, status, body, output, itemIds, conversationItems } = stored(kept, tenant);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await history.updateResponse({
+        tenant,
+        id,
+        updatedAt: Date.now(),
+        ifStatus: UNFINISHED_STATUSES,
+        status,
+        result: { body, output, itemIds },
+        ...(conversationItems !== undefined && { conversationItems }),
+      });
+      return;
+    } catch (error) {
+      // made or not, it can be tried again: the first end holds
+      if (!(error instanceof HistoryUnavailableError) || attempt === ATTEMPTS) throw error;
+      await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempt);
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { GatewayError, InternalError, NotFoundError } from "../../errors.ts";
+import { HistoryConflictError, HistoryUnavailableError } from "../../history/errors.ts";
+import type { HistoryStore } from "../../history/store.ts";
+
+/** Events are stored after so long, or once there are so many characters. */
+const STORE_AFTER_MS = 50;
+const STORE_AT = 1 << 16;
+/** Characters of all events of a run: far more than any answer. */
+const MOST_LOGGED = 16 << 20;
+const ATTEMPTS = 6;
+const FIRST_PAUSE_MS = 100;
+
+/** The events of a run take more room than there is for them. */
+export class TooManyEventsError extends GatewayError {
+  readonly status = 500;
+  readonly code = "too_many_events";
+  constructor() {
+    super(`The events of the answer are larger than ${MOST_LOGGED >> 20} MB`);
+  }
+}
+
+/**
+ * Writes the log of a run: events are numbered from 0 in the order in which they come, and many are stored at once. The last events, which
+ * tell how it ended, don't belong here: they are made of the stored result, so that the two can't disagree.
+ */
+export class EventLog {
+  /** Called when events were stored. */
+  readonly readers = new Set<() => void>();
+  private waiting: string[] = [];
+  private size = 0;
+  private total = 0;
+  private stored = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private writing: Promise<void> | undefined;
+  private closed = false;
+  private failure: unknown;
+
+  /** `abort` ends the run: there is no room or no store for its events, or nobody who could read them. */
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly of: { readonly tenant: string; readonly id: string },
+    private readonly abort: (reason: GatewayError) => void,
+  ) {}
+
+  /** Adds an event, a JSON text. Nothing is added once it is closed. */
+  append(json: string): void {
+    if (this.closed) return;
+    this.waiting.push(json);
+    this.size += json.length;
+    this.total += json.length;
+    if (this.total > MOST_LOGGED) this.abort(new TooManyEventsError());
+    if (this.size >= STORE_AT) this.write();
+    else this.timer ??= setTimeout(() => this.write(), STORE_AFTER_MS);
+  }
+
+  /** Resolves when all events are stored. Rejects with what kept them from it. */
+  async close(): Promise<void> {
+    this.closed = true;
+    while (this.writing !== undefined || this.waiting.length > 0) await this.write();
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  private write(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.writing ??= this.writeAll().finally(() => {
+      this.writing = undefined;
+    });
+    return this.writing;
+  }
+
+  private async writeAll(): Promise<void> {
+    try {
+      while (this.waiting.length > 0) {
+        const events = this.waiting;
+        this.waiting = [];
+        this.size = 0;
+        await this.store(events);
+        for (const wake of this.readers) wake();
+      }
+    } catch (error) {
+      this.failure = error;
+      this.closed = true;
+      this.waiting = [];
+      this.abort(error instanceof GatewayError ? error : new InternalError(error));
+    }
+  }
+
+  private async store(events: readonly string[]): Promise<void> {
+    const { tenant, id } = this.of;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        if (!(await this.history.appendEvents(tenant, id, this.stored, events)))
+          throw new NotFoundError(`'${id}' was deleted`);
+        break;
+      } catch (error) {
+        // of a write that got no answer it isn't known whether it was made
+        if (error instanceof HistoryConflictError && attempt > 1) break;
+        if (!(error instanceof HistoryUnavailableError) || attempt === ATTEMPTS) throw error;
+        await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempt);
+      }
+    }
+    this.stored += events.length;
+  }
+}
