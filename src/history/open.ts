@@ -4,7 +4,7 @@ import { remoteHistory } from "./host.ts";
 import { type HistoryLocation, parseHistoryUrl } from "./location.ts";
 import type { MemoryLimits } from "./memory.ts";
 import { openPostgres } from "./postgres.ts";
-import { openRedis } from "./redis/store.ts";
+import { openRedis } from "./redis/open.ts";
 import { parseSchema } from "./schema.ts";
 import type { HistoryStore } from "./store.ts";
 import type { FromHistoryThread, ThreadTarget, ToHistoryThread } from "./thread-messages.ts";

@@ -2,11 +2,10 @@ import { chainOf } from "../chain.ts";
 import { HistoryConflictError, UnknownCursorError } from "../errors.ts";
 import { arrayOfTexts, arrayTexts, idOf } from "../json-text.ts";
 import { isBackward, pageOf, pageOfRows } from "../page.ts";
-import { bodyOf, itemOf, itemsAmong, outputBeside, outputOf, stateOf } from "../rows.ts";
+import { bodyOf, itemOf, itemsAmong, outputBeside, stateOf } from "../rows.ts";
 import type {
   Chain,
   ChainLimits,
-  ChainTurn,
   ListedResponse,
   NewResponse,
   Page,
@@ -22,6 +21,7 @@ import type {
 } from "../store.ts";
 import { UNFINISHED_STATUSES } from "../store.ts";
 import type { ConversationWork } from "./conversations.ts";
+import { millis, responseOf, turnOf } from "./response-rows.ts";
 import type { Row, Work } from "./statement.ts";
 import type { Tables } from "./tables.ts";
 
@@ -301,31 +301,5 @@ export function responseWork({ dialect, at, columns }: Tables, conversations: Co
     findItems,
     listUnfinished,
     removeExpiredResponses,
-  };
-}
-
-const millis = (micros: unknown): number => Math.floor(Number(micros ?? 0) / 1000);
-
-function responseOf(row: Row): StoredResponse {
-  return {
-    tenant: row["tenant"] as string,
-    previousId: row["previous_response_id"] as string | null,
-    safetyIdentifier: row["safety_identifier"] as string | null,
-    body: bodyOf(row["raw_response"] as string | null),
-    ...turnOf(row),
-  };
-}
-
-function turnOf(row: Row): ChainTurn {
-  const kind = row["kind"] as ResponseKind;
-  return {
-    id: row["id"] as string,
-    kind,
-    createdAt: millis(row["created"]),
-    conversationId: row["conversation_id"] as string | null,
-    model: row["model"] as string | null,
-    status: row["status"] as string,
-    input: arrayTexts((row["input"] as string | null) ?? "[]"),
-    output: outputOf(kind, bodyOf(row["raw_response"] as string | null), row["output_items"] as string | null),
   };
 }
