@@ -4,6 +4,7 @@
  * writes that wait for each other's turn share one commit, and so one sync of the disk.
  */
 import { Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
 import { HistoryConflictError, HistorySetupError, HistoryUnavailableError, UnknownCursorError } from "./errors.ts";
 import type { Call, Outcome, SyncHistory } from "./host.ts";
 import { namesOf, type SchemaSetting } from "./schema.ts";
@@ -20,6 +21,8 @@ export function openSqlite(path: string, schema: SchemaSetting = {}): SyncHistor
   const names = namesOf(schema);
   let database: Database;
   try {
+    // its companions get the same rights
+    closeSync(openSync(path, "a", 0o600));
     database = new Database(path, { create: true, strict: true });
     database.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
     database.run("PRAGMA journal_mode = WAL");

@@ -31,12 +31,23 @@ test("kill -9 of two writers, again and again, loses no acknowledged response", 
         stdout: "pipe",
         stderr: "inherit",
       });
-      return { name, child, text: new Response(child.stdout).text() };
+      const heard = Promise.withResolvers<void>();
+      const read = async (): Promise<void> => {
+        const decoder = new TextDecoder();
+        let text = "";
+        for await (const chunk of child.stdout) {
+          text += decoder.decode(chunk, { stream: true });
+          heard.resolve();
+        }
+        // what stands before a line end was acknowledged
+        for (const n of text.split("\n").slice(0, -1)) acknowledged.add(`resp_${name}_${n}`);
+      };
+      return { child, heard: heard.promise, done: read() };
     });
-    await Bun.sleep(350 + ((round * 37) % 300));
+    await Promise.all(writers.map(({ heard }) => heard));
+    await Bun.sleep(20 + ((round * 53) % 200));
     for (const { child } of writers) child.kill("SIGKILL");
-    for (const { name, text } of writers)
-      for (const n of (await text).split("\n").slice(0, -1)) acknowledged.add(`resp_${name}_${n}`);
+    await Promise.all(writers.map(({ done }) => done));
   }
   expect(acknowledged.size).toBeGreaterThan(200);
 

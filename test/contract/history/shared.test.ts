@@ -1,7 +1,7 @@
 /** Several processes and programs on one store: starts at the same time, versions, SMG's databases, servers that go away. */
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HistorySetupError, HistoryUnavailableError } from "../../../src/history/errors.ts";
@@ -47,9 +47,11 @@ describe("sqlite", () => {
     rmSync(at, { recursive: true });
   });
 
-  test("has a write-ahead log", async () => {
+  test("has a write-ahead log, and is for its owner only", async () => {
     const at = folder();
-    const { close } = await openFile(join(at, "history.db"));
+    const { store, close } = await openFile(join(at, "history.db"));
+    await store.putResponse(response("resp_1"));
+    for (const name of ["history.db", "history.db-wal"]) expect(statSync(join(at, name)).mode & 0o777).toBe(0o600);
     await close();
     const database = new Database(join(at, "history.db"));
     expect(database.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
