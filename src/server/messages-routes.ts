@@ -1,14 +1,10 @@
 import { Elysia } from "elysia";
 import { anthropicErrorResponse } from "../apis/anthropic/errors.ts";
 import { handleCountTokens, handleMessages } from "../apis/messages/handle.ts";
-import {
-  countTokensRequest,
-  countTokensResponse,
-  messagesRequest,
-  messagesResponse,
-} from "../apis/messages/schema.ts";
+import { countTokensRequest, countTokensResponse, messagesRequest, messagesResponse } from "../apis/messages/schema.ts";
 import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
+import { messageBatchesRoutes } from "./message-batches-routes.ts";
 import type { RequestScope } from "./request-scope.ts";
 
 const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
@@ -33,6 +29,7 @@ export function messagesRoutes(context: ServerContext, begin: (request: Request,
     return readJson(request, context.config.maxPayloadSize);
   };
   return new Elysia({ name: "collie-messages", normalize: false })
+    .use(messageBatchesRoutes(context, begin))
     .post(
       "/v1/messages",
       ({ body, request, server }) => {
@@ -49,13 +46,9 @@ export function messagesRoutes(context: ServerContext, begin: (request: Request,
         ),
       },
     )
-    .post(
-      "/v1/messages/count_tokens",
-      ({ body, request }) => handleCountTokens(body, context, begin(request, "req")),
-      {
-        parse,
-        body: countTokensRequest,
-        detail: detail("Count tokens", "The tokens of the prompt that Messages would send.", countTokensResponse),
-      },
-    );
+    .post("/v1/messages/count_tokens", ({ body, request }) => handleCountTokens(body, context, begin(request, "req")), {
+      parse,
+      body: countTokensRequest,
+      detail: detail("Count tokens", "The tokens of the prompt that Messages would send.", countTokensResponse),
+    });
 }

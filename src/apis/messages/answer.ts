@@ -107,11 +107,12 @@ export function wholeBlock(item: TurnItem, id: string, answer: MessageAnswer): s
   return `${head},"input":${inputText(text)},"caller":${JSON.stringify(CALLER)}}`;
 }
 
-/** The arguments of a call, with their numbers as the model wrote them; of broken ones there is no object to show. */
+/** The arguments of a call on one line, with their numbers as the model wrote them; of broken ones there is no object to show. */
 function inputText(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? text : "{}";
+    // in strings line ends are escaped: those that are not separate tokens
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? text.replace(/[\r\n]+/g, " ") : "{}";
   } catch {
     return "{}";
   }

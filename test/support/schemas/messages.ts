@@ -249,3 +249,66 @@ function finish({ block, json }: { block: Block; json: string }): void {
     block["partial_json"] = json;
   }
 }
+
+const time = t.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$" });
+const counts = closed({ processing: count, succeeded: count, errored: count, canceled: count, expired: count });
+const batchFields = {
+  id: t.String({ pattern: "^msgbatch_[0-9a-f]{50}$" }),
+  type: t.Literal("message_batch"),
+  request_counts: counts,
+  created_at: time,
+  expires_at: time,
+  archived_at: NULL,
+};
+/** A batch: one that is not over has neither an end nor results. */
+export const batch = t.Union([
+  closed({
+    ...batchFields,
+    processing_status: t.Literal("in_progress"),
+    ended_at: NULL,
+    cancel_initiated_at: NULL,
+    results_url: NULL,
+  }),
+  closed({
+    ...batchFields,
+    processing_status: t.Literal("canceling"),
+    ended_at: NULL,
+    cancel_initiated_at: time,
+    results_url: NULL,
+  }),
+  closed({
+    ...batchFields,
+    processing_status: t.Literal("ended"),
+    ended_at: time,
+    cancel_initiated_at: nullable(time),
+    results_url: t.String({ pattern: "^http" }),
+  }),
+]);
+export const batchResult = closed({
+  custom_id: t.String({ minLength: 1 }),
+  result: t.Union([
+    closed({ type: t.Literal("succeeded"), message }),
+    closed({ type: t.Literal("errored"), error }),
+    closed({ type: t.Literal("canceled") }),
+    closed({ type: t.Literal("expired") }),
+  ]),
+});
+const page = (of: TSchema) =>
+  closed({ data: t.Array(of), has_more: t.Boolean(), first_id: nullable(t.String()), last_id: nullable(t.String()) });
+export const batchPage = page(batch);
+export const deletedBatch = closed({ id: batchFields.id, type: t.Literal("message_batch_deleted") });
+
+export const modelInfo = closed({
+  type: t.Literal("model"),
+  id: t.String({ minLength: 1 }),
+  display_name: t.String({ minLength: 1 }),
+  created_at: time,
+  max_input_tokens: nullable(count),
+  max_tokens: nullable(count),
+  lifecycle: t.Literal("active"),
+  capabilities: NULL,
+  line: NULL,
+  deprecated_at: NULL,
+  retires_at: NULL,
+});
+export const modelPage = page(modelInfo);

@@ -1,0 +1,226 @@
+/**
+ * The work on a batch. Its results lie in the log of its row, one event each, in the order in which they came; the row says how far it is.
+ * A batch whose runner has gone is gone on with by whoever is asked for it: of two that do so, the log takes the results of one.
+ */
+import { ClientClosedError, GatewayError, InternalError, ShuttingDownError } from "../../errors.ts";
+import { HistoryConflictError } from "../../history/errors.ts";
+import { memberText } from "../../history/json-text.ts";
+import type { HistoryStore } from "../../history/store.ts";
+import type { ServerContext } from "../../server/context.ts";
+import { isLost, LEASE_MS } from "../shared/lost-run.ts";
+import { type ItemResult, itemResult } from "./item.ts";
+import { type BatchBody, timeText } from "./object.ts";
+
+/** Requests of a batch that are worked on at a time: others want the engines as well. */
+const AT_ONCE = 16;
+const WATCH_MS = 500;
+const PAGE = { maxEvents: 1000, maxBytes: 1 << 22 };
+
+/** The client has cancelled the batch, or deleted it. */
+export class BatchCancelledError extends ClientClosedError {}
+/** There is no time left for it. */
+class BatchExpiredError extends ClientClosedError {}
+/** Somebody else works on it. */
+class NotOursError extends ClientClosedError {}
+
+interface Batch {
+  readonly tenant: string;
+  readonly id: string;
+}
+
+/** Goes on with a batch that is not over and that nobody works on any more. `updatedAt`: as of the store's `getState`. */
+export function resumeLost(
+  batch: Batch,
+  updatedAt: number | null,
+  history: HistoryStore,
+  context: ServerContext,
+): void {
+  if (context.runs.get(batch.id) === undefined && isLost(updatedAt)) startBatch(batch, history, context);
+}
+
+/** Works on a batch that lies in the history, until it has ended or the gateway stops. */
+export function startBatch(batch: Batch, history: HistoryStore, context: ServerContext): void {
+  const controller = new AbortController();
+  const abort = (reason: GatewayError) => controller.abort(reason);
+  const stopWatch = watch(batch, history, abort);
+  const done = work(batch, history, context, controller.signal)
+    .catch((error: unknown) => {
+      if (error instanceof NotOursError || error instanceof ShuttingDownError) return;
+      context.log.error("a batch of messages stands still", { request: batch.id, error });
+    })
+    .finally(stopWatch);
+  context.runs.add({ id: batch.id, done, abort });
+}
+
+async function work(
+  { tenant, id }: Batch,
+  history: HistoryStore,
+  context: ServerContext,
+  signal: AbortSignal,
+): Promise<void> {
+  await history.updateResponse({ tenant, id, updatedAt: Date.now(), ifStatus: ["in_progress", "canceling"] });
+  const row = await history.getResponse(tenant, id);
+  if (row === null || row.status === "ended") return;
+  const { done, counts, next } = await logged(history, tenant, id);
+  const left = row.input.filter((json) => !done.has(customId(json)));
+  const results = new Results(history, { tenant, id }, next, counts);
+  const abort = new AbortController();
+  const expire = () => abort.abort(new BatchExpiredError());
+  const expiry = setTimeout(expire, timeLeft(row.body));
+  if (timeLeft(row.body) === 0) expire();
+  const stop = AbortSignal.any([signal, abort.signal]);
+  if (row.status === "canceling") abort.abort(new BatchCancelledError());
+
+  /** Takes one request after the other; of what was given up, all say so. What a shutdown leaves is for the next gateway. */
+  async function take(): Promise<void> {
+    while (!context.draining()) {
+      const json = left.shift();
+      if (json === undefined) return;
+      await results.add(customId(json), await outcome(json));
+    }
+  }
+  async function outcome(json: string): Promise<{ readonly type: ItemResult; readonly json: string }> {
+    try {
+      if (stop.aborted) throw stop.reason;
+      return await itemResult(json, tenant, context, stop);
+    } catch (error) {
+      const type =
+        error instanceof BatchCancelledError ? "canceled" : error instanceof BatchExpiredError ? "expired" : undefined;
+      if (type === undefined) throw error;
+      return { type, json: `{"type":"${type}"}` };
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, take));
+  } catch (error) {
+    abort.abort(error instanceof GatewayError ? error : new InternalError(error)); // the others are of no use
+    throw error;
+  } finally {
+    clearTimeout(expiry);
+  }
+  if (left.length > 0) throw new ShuttingDownError();
+  await end({ tenant, id }, results.counts, history);
+}
+
+const customId = (json: string): string => JSON.parse(memberText(json, "custom_id") ?? '""') as string;
+const timeLeft = (body: string): number =>
+  Math.max(0, Date.parse((JSON.parse(body) as BatchBody).expires_at) - Date.now());
+
+type Counts = Record<ItemResult, number>;
+const noCounts = (): Counts => ({ succeeded: 0, errored: 0, canceled: 0, expired: 0 });
+
+/** What was done before. */
+async function logged(
+  history: HistoryStore,
+  tenant: string,
+  id: string,
+): Promise<{ readonly done: ReadonlySet<string>; readonly counts: Counts; readonly next: number }> {
+  const done = new Set<string>();
+  const counts = noCounts();
+  let after = -1;
+  for await (const page of resultPages(history, tenant, id)) {
+    for (const { json, sequence } of page) {
+      const { custom_id: custom, result } = JSON.parse(json) as { custom_id: string; result: { type: ItemResult } };
+      done.add(custom);
+      counts[result.type]++;
+      after = sequence;
+    }
+  }
+  return { done, counts, next: after + 1 };
+}
+
+/** The results of a batch, `{"custom_id": …, "result": …}` each. */
+export async function* resultPages(history: HistoryStore, tenant: string, id: string) {
+  for (let after = -1; ; ) {
+    const page = await history.readEvents(tenant, id, after, PAGE);
+    const last = page?.at(-1);
+    if (page === null || last === undefined) return;
+    yield page;
+    after = last.sequence;
+  }
+}
+
+/** Appends results to the log, one write after the other; what comes meanwhile goes with the next. */
+class Results {
+  private waiting: string[] = [];
+  private writing: Promise<void> | undefined;
+
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly of: Batch,
+    private next: number,
+    readonly counts: Counts,
+  ) {}
+
+  /** Resolves when it is stored. Rejects with NotOursError where another runner has gone on with the batch, or it is gone. */
+  async add(custom: string, { type, json }: { readonly type: ItemResult; readonly json: string }): Promise<void> {
+    this.waiting.push(`{"custom_id":${JSON.stringify(custom)},"result":${json}}`);
+    this.counts[type]++;
+    while (this.waiting.length > 0) {
+      this.writing ??= this.write();
+      await this.writing;
+    }
+    await this.writing;
+  }
+
+  private async write(): Promise<void> {
+    const events = this.waiting;
+    this.waiting = [];
+    const { tenant, id } = this.of;
+    try {
+      if (!(await this.history.appendEvents(tenant, id, this.next, events))) throw new NotOursError();
+      this.next += events.length;
+    } catch (error) {
+      if (error instanceof HistoryConflictError) throw new NotOursError();
+      throw error;
+    } finally {
+      this.writing = undefined;
+    }
+  }
+}
+
+/** Of a cancel that comes meanwhile the row says that it came. */
+async function end({ tenant, id }: Batch, counts: Counts, history: HistoryStore): Promise<void> {
+  for (let outcome = "other_status"; outcome === "other_status"; ) {
+    const row = await history.getResponse(tenant, id);
+    if (row === null || row.status === "ended") return;
+    const now = Date.now();
+    const body = {
+      ...(JSON.parse(row.body) as BatchBody),
+      request_counts: { processing: 0, ...counts },
+      ended_at: timeText(now),
+    };
+    outcome = await history.updateResponse({
+      tenant,
+      id,
+      updatedAt: now,
+      ifStatus: [row.status],
+      status: "ended",
+      result: { body: JSON.stringify(body), output: [], itemIds: [] },
+    });
+  }
+}
+
+/** Sees that a batch was cancelled or deleted, or ended by others, and says that the work on it goes on. */
+function watch({ tenant, id }: Batch, history: HistoryStore, abort: (reason: GatewayError) => void): () => void {
+  let renewedAt = Date.now();
+  let asking = false;
+  async function look(): Promise<void> {
+    const state = await history.getState(tenant, id);
+    if (state === null || state.status === "ended") abort(new NotOursError());
+    else if (state.status === "canceling") abort(new BatchCancelledError());
+    if (Date.now() - renewedAt < LEASE_MS / 3) return;
+    renewedAt = Date.now();
+    await history.updateResponse({ tenant, id, updatedAt: renewedAt, ifStatus: ["in_progress", "canceling"] });
+  }
+  const timer = setInterval(() => {
+    if (asking) return;
+    asking = true;
+    look()
+      .catch(() => {}) // the store is away: the next look tells
+      .finally(() => {
+        asking = false;
+      });
+  }, WATCH_MS);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,102 @@
+import { Elysia } from "elysia";
+import { anthropicErrorResponse } from "../apis/anthropic/errors.ts";
+import { pageQuery } from "../apis/anthropic/page.ts";
+import { idHeaders } from "../apis/errors.ts";
+import {
+  type BatchAsk,
+  batchResults,
+  cancelBatch,
+  createBatch,
+  deleteBatch,
+  getBatch,
+  listBatches,
+} from "../apis/message-batches/handle.ts";
+import { batchRequest, batchResponse } from "../apis/message-batches/schema.ts";
+import { readJson } from "./body.ts";
+import type { ServerContext } from "./context.ts";
+import type { RequestScope } from "./request-scope.ts";
+
+const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
+const detail = (summary: string, description: string, answer: object) => ({
+  tags: ["Anthropic"],
+  summary,
+  description,
+  responses: {
+    200: json("The answer", answer),
+    "4XX": json("The request is wrong", anthropicErrorResponse),
+    "5XX": json("It could not be served", anthropicErrorResponse),
+  },
+});
+
+/** The server's address as the client knows it; a proxy that ends TLS says so. */
+function originOf(request: Request): string {
+  const { protocol, host } = new URL(request.url);
+  const forwarded = request.headers.get("x-forwarded-proto");
+  return `${forwarded === "https" ? "https:" : protocol}//${host}`;
+}
+
+/** Routes of batches of Messages. `begin`: see `messagesRoutes`. */
+export function messageBatchesRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
+  const scopeOf = (request: Request) => begin(request, "req");
+  /** Within a scope of its own. */
+  async function during<T>(request: Request, id: string, work: (ask: BatchAsk) => Promise<T>): Promise<T> {
+    const scope = scopeOf(request);
+    try {
+      return await work({ id, tenant: scope.tenant, origin: originOf(request) });
+    } finally {
+      scope.finish();
+    }
+  }
+  return new Elysia({ name: "collie-message-batches", normalize: false })
+    .post(
+      "/v1/messages/batches",
+      ({ body, request }) => createBatch(body, originOf(request), context, scopeOf(request)),
+      {
+        parse: ({ request }) => {
+          scopeOf(request);
+          return readJson(request, context.config.maxPayloadSize);
+        },
+        body: batchRequest,
+        detail: detail(
+          "Create a message batch",
+          "Requests of Messages that are answered one after the other, within 24 hours.",
+          batchResponse,
+        ),
+      },
+    )
+    .get(
+      "/v1/messages/batches",
+      ({ request }) => during(request, "", (ask) => listBatches(ask, pageQuery(request.url), context)),
+      { detail: detail("List message batches", "The newest first.", { type: "object" }) },
+    )
+    .get(
+      "/v1/messages/batches/:id",
+      ({ params, request }) => during(request, params.id, (ask) => getBatch(ask, context)),
+      { detail: detail("Retrieve a message batch", "How far it is.", batchResponse) },
+    )
+    .delete(
+      "/v1/messages/batches/:id",
+      ({ params, request }) => during(request, params.id, (ask) => deleteBatch(ask, context)),
+      { detail: detail("Delete a message batch", "Only one that has ended.", { type: "object" }) },
+    )
+    .post(
+      "/v1/messages/batches/:id/cancel",
+      async ({ params, request }) => {
+        const headers = idHeaders("anthropic", scopeOf(request).id);
+        return Response.json(await during(request, params.id, (ask) => cancelBatch(ask, context)), { headers });
+      },
+      {
+        parse: "none",
+        detail: detail("Cancel a message batch", "What has no answer yet gets none.", batchResponse),
+      },
+    )
+    .get(
+      "/v1/messages/batches/:id/results",
+      ({ params, request }) => during(request, params.id, (ask) => batchResults(ask, context)),
+      {
+        detail: detail("Results of a message batch", "JSON lines, in the order in which they came.", {
+          type: "string",
+        }),
+      },
+    );
+}
