@@ -49,6 +49,8 @@ export interface Gateway {
   readonly history: HistoryStore | null;
   readonly sealer: Sealer;
   readonly runs: RunRegistry;
+  /** Every route of the app, without the one for paths that no route has. */
+  readonly routes: readonly { readonly method: string; readonly path: string }[];
   draining: boolean;
   post(body: unknown, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
@@ -110,6 +112,7 @@ export function startGateway(
     snapshot,
     fleet,
     ...kept,
+    routes: app.routes.filter(({ path }) => path !== "*").map(({ method, path }) => ({ method, path })),
     draining: false,
     post: (body, headers = {}) =>
       fetch(`${url}/v1/chat/completions`, {
