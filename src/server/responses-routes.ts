@@ -17,10 +17,11 @@ const json = (description: string, schema: object) => ({ description, content: {
 export function responsesRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
   return new Elysia({ name: "collie-responses", normalize: false }).use(responseStoreRoutes(context, begin)).post(
     "/v1/responses",
-    ({ body, request, server }) => {
+    // `async` tells Elysia, which reads the source, that it may reject
+    async ({ body, request, server }) => {
       server?.timeout(request, 0); // a long prefill is silent
-      const handle = body.background === true ? handleBackground : handleResponses;
-      return handle(body, context, begin(request, "req"));
+      const scope = begin(request, "req");
+      return body.background === true ? handleBackground(body, context, scope) : handleResponses(body, context, scope);
     },
     {
       parse: ({ request }) => {
