@@ -29,13 +29,13 @@ function checkBody(family: ErrorFamily, body: unknown, status: number, id: strin
   const text = expect.any(String) as string;
   if (family === "anthropic") {
     const found = body as { error: { type: string; message: string } };
-    expect(found).toEqual({ type: "error", error: { type: text, message: text }, request_id: id });
+    expect<unknown>(found).toEqual({ type: "error", error: { type: text, message: text }, request_id: id });
     expect(found.error.message).not.toBe("");
     return found.error;
   }
   if (family === "google") {
     const found = body as { error: { status: string; message: string } };
-    expect(found).toEqual({ error: { code: status, status: text, message: text } } as unknown as typeof found);
+    expect<unknown>(found).toEqual({ error: { code: status, status: text, message: text } });
     return { type: found.error.status, message: found.error.message };
   }
   const found = body as { error: { message: string; type: string; param: string | null; code: string | null } };
