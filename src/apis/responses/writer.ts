@@ -2,7 +2,7 @@ import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts"
 import type { LogprobEntry } from "../../generation/events.ts";
 import type { TurnEnd, TurnItem, TurnListener } from "../shared/turn.ts";
 import { ResponseCancelledError, type ResponseFailure, responseFailure } from "./errors.ts";
-import type { EventWriter } from "./events.ts";
+import type { EventWriter, TellDelta } from "./events.ts";
 import { type ItemOptions, OutputItem } from "./items.ts";
 import { type ResponseHead, type ResponseState, type ResponseStatus, responseObject, usageOf } from "./object.ts";
 import type { Loose } from "./schema.ts";
@@ -38,6 +38,7 @@ export class ResponseWriter implements TurnListener {
   private sequence = 0;
   private readonly output: Loose[] = [];
   private open: OutputItem | undefined;
+  private tell: TellDelta = () => {};
   private state: ResponseState = { status: "in_progress", output: [] };
 
   constructor(
@@ -67,20 +68,26 @@ export class ResponseWriter implements TurnListener {
 
   opened(item: TurnItem): void {
     this.begun();
-    this.open = new OutputItem(item, this.options);
-    if (this.out === undefined) return;
-    for (const [type, members] of this.open.opening()) this.event(type, members);
+    const open = new OutputItem(item, this.options);
+    this.open = open;
+    const { out } = this;
+    if (out === undefined) return;
+    for (const [type, members] of open.opening()) this.event(type, members);
+    const { deltaType: type, deltaHead: head, deltaTail: tail } = open;
+    this.tell =
+      out.deltas?.(type, head, tail) ??
+      ((text, sequence) => out.event(type, `${head + text + tail + sequence}}`, sequence));
   }
 
   delta(item: TurnItem, text: string, logprobs: readonly LogprobEntry[] | undefined): void {
-    const { out, open } = this;
-    if (out === undefined || open === undefined) return;
+    if (this.out === undefined) return;
     const sequence = this.sequence++;
-    const event =
-      logprobs === undefined || item.kind !== "text" || this.options.logprobs === undefined
-        ? open.deltaHead + JSON.stringify(text) + open.deltaTail
-        : open.deltaWith(text, logprobs);
-    out.event(open.deltaType, `${event + sequence}}`, sequence);
+    if (logprobs === undefined || item.kind !== "text" || this.options.logprobs === undefined)
+      this.tell(JSON.stringify(text), sequence);
+    else {
+      const { deltaType: type } = this.open!;
+      this.out.event(type, `${this.open!.deltaWith(text, logprobs) + sequence}}`, sequence);
+    }
   }
 
   closed(_item: TurnItem, complete: boolean): void {

@@ -3,7 +3,7 @@ import type { GatewayError } from "../../errors.ts";
 import type { CallKind, FinishReason, GenerationEvent, LogprobEntry, OutputPart } from "../../generation/events.ts";
 import type { AnswerSink } from "./answer.ts";
 
-/** An item of an answer. `at` counts from 0 without gaps; `text` grows with each delta, and is the whole text once the item is closed. */
+/** An item of an answer. `at` counts from 0 without gaps; `text` is the whole text once the item is closed, and empty before. */
 export type TurnItem =
   | { readonly kind: "reasoning"; readonly at: number; text: string }
   | { readonly kind: "text"; readonly at: number; text: string; readonly logprobs: LogprobEntry[] }
@@ -33,7 +33,7 @@ export interface TurnEnd {
 export interface TurnListener {
   begun(counts: { readonly promptTokens: number; readonly cachedTokens: number }): void;
   opened(item: TurnItem): void;
-  /** `item.text` has the delta already. `logprobs`: of items of text only. */
+  /** `logprobs`: of items of text only. */
   delta(item: TurnItem, text: string, logprobs: readonly LogprobEntry[] | undefined): void;
   /** `complete` is false for what was cut by the answer's length or by an error. */
   closed(item: TurnItem, complete: boolean): void;
@@ -53,6 +53,8 @@ export function turnSink(
   { isClamped, dropsReasoning = false }: { readonly isClamped: boolean; readonly dropsReasoning?: boolean },
 ): AnswerSink {
   let open: TurnItem | undefined;
+  /** Of the text of the open item. A list of them is cheaper than one text that grows by each token. */
+  let pieces: string[] = [];
   let next = 0;
   let finish: (GenerationEvent & { readonly type: "finish" }) | undefined;
 
@@ -60,6 +62,7 @@ export function turnSink(
     if (open === undefined) return;
     const item = open;
     open = undefined;
+    item.text = pieces.join("");
     listener.closed(item, complete);
   }
 
@@ -67,6 +70,7 @@ export function turnSink(
   function start<Item extends TurnItem>(item: Item): Item {
     close(open?.kind !== "call");
     open = item;
+    pieces = [];
     listener.opened(item);
     return item;
   }
@@ -75,7 +79,7 @@ export function turnSink(
     switch (part.type) {
       case "text": {
         const item = open?.kind === "text" ? open : start({ kind: "text", at: next++, text: "", logprobs: [] });
-        item.text += part.text;
+        pieces.push(part.text);
         if (logprobs !== undefined) item.logprobs.push(...logprobs);
         listener.delta(item, part.text, logprobs);
         return;
@@ -83,7 +87,7 @@ export function turnSink(
       case "reasoning": {
         if (dropsReasoning) return;
         const item = open?.kind === "reasoning" ? open : start({ kind: "reasoning", at: next++, text: "" });
-        item.text += part.text;
+        pieces.push(part.text);
         listener.delta(item, part.text, undefined);
         return;
       }
@@ -92,7 +96,7 @@ export function turnSink(
         return;
       case "tool_arguments":
         if (open?.kind !== "call") return;
-        open.text += part.text;
+        pieces.push(part.text);
         listener.delta(open, part.text, undefined);
         return;
       case "tool_end":
