@@ -1,11 +1,145 @@
-import { Elysia } from "elysia";
+import { Elysia, t } from "elysia";
+import { googleErrorResponse } from "../apis/google/errors.ts";
+import { handleBackground } from "../apis/interactions/background.ts";
+import { handleInteractions } from "../apis/interactions/create.ts";
+import { googleModel, googleModelList } from "../apis/interactions/models.ts";
+import { interactionObject, interactionsRequest } from "../apis/interactions/schema.ts";
+import { cancelInteraction, deleteInteraction, getInteraction } from "../apis/interactions/stored.ts";
+import { queryOf } from "../apis/shared/paging.ts";
+import { ModelNotFoundError } from "../errors.ts";
+import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import type { RequestScope } from "./request-scope.ts";
 
+const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
+const detail = (summary: string, description: string, answer: object = t.Object({})) => ({
+  tags: ["Google"],
+  summary,
+  description,
+  responses: {
+    200: json("The answer", answer),
+    "4XX": json("The request is wrong", googleErrorResponse),
+    "5XX": json("It could not be served", googleErrorResponse),
+  },
+});
+
 /**
- * Routes of Google's Interactions. `begin` gives the scope of a request, whose id begins with `kind`, and finishes it
- * if the request fails before it is handled.
+ * Routes of Google's Interactions, and of models as Google's API lists them. `begin` gives the scope of a request, whose id begins with
+ * `kind`, and finishes it if the request fails before it is handled.
  */
-export function interactionsRoutes(_context: ServerContext, _begin: (request: Request, kind: string) => RequestScope) {
-  return new Elysia({ name: "collie-interactions", normalize: false });
+export function interactionsRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
+  const routes = new Elysia({ name: "collie-interactions", normalize: false });
+  for (const version of ["v1", "v1beta", "v1alpha"]) addInteractions(routes, version, context, begin);
+  for (const version of ["v1beta", "v1alpha"]) addModels(routes, version, context);
+  return routes;
+}
+
+function addInteractions(
+  routes: Elysia,
+  version: string,
+  context: ServerContext,
+  begin: (request: Request, kind: string) => RequestScope,
+): void {
+  const path = `/${version}/interactions`;
+  const scopeOf = (request: Request) => begin(request, "req");
+  /** Within a scope of its own. */
+  async function during<T>(request: Request, work: (scope: RequestScope) => Promise<T>): Promise<T> {
+    const scope = scopeOf(request);
+    try {
+      return await work(scope);
+    } finally {
+      scope.finish();
+    }
+  }
+
+  routes
+    .post(
+      path,
+      ({ body, request, server }) => {
+        server?.timeout(request, 0); // a long prefill is silent
+        const scope = scopeOf(request);
+        return body.background === true
+          ? handleBackground(body, context, scope)
+          : handleInteractions(body, path, context, scope);
+      },
+      {
+        parse: ({ request }) => {
+          scopeOf(request);
+          return readJson(request, context.config.maxPayloadSize);
+        },
+        body: interactionsRequest,
+        detail: detail(
+          "Interactions",
+          "Google's Interactions in their `steps` schema, with the sampling extensions of vLLM and SGLang in `generation_config` or beside it. With `stream`, server-sent events with `[DONE]` at the end; with `background` the answer comes at once and the work goes on without its client.",
+          interactionObject,
+        ),
+      },
+    )
+    .get(
+      `${path}/:id`,
+      ({ params, request, server }) => {
+        server?.timeout(request, 0); // what runs in the background may be silent
+        return getInteraction(params.id, queryOf(request.url), context, scopeOf(request));
+      },
+      {
+        detail: detail(
+          "Get an interaction",
+          "With `include_input=true` also the steps of its request. With `stream=true` its events: those behind `last_event_id`, then the rest as it comes.",
+          interactionObject,
+        ),
+      },
+    )
+    .delete(
+      `${path}/:id`,
+      ({ params, request }) => during(request, ({ tenant }) => deleteInteraction(params.id, tenant, context)),
+      { detail: detail("Delete an interaction", "Work on it in the background ends.") },
+    )
+    .post(
+      `${path}/:id/cancel`,
+      ({ params, request }) => during(request, (scope) => cancelInteraction(params.id, scope, context)),
+      {
+        parse: "none",
+        detail: detail(
+          "Cancel an interaction",
+          "One in the background. What is over stays as it is.",
+          interactionObject,
+        ),
+      },
+    );
+}
+
+function addModels(routes: Elysia, version: string, { fleet }: Pick<ServerContext, "fleet">): void {
+  const path = `/${version}/models`;
+  routes
+    .get(
+      path,
+      ({ request }) => {
+        const query = queryOf(request.url);
+        return googleModelList(fleet.list(), {
+          pageSize: query.get("pageSize") ?? undefined,
+          pageToken: query.get("pageToken") ?? undefined,
+        });
+      },
+      { detail: detail("List models", "In Google's shape; `pageSize` and `pageToken` choose a page.") },
+    )
+    .get(
+      `${path}/*`,
+      ({ params }) => {
+        const name = decoded(params["*"]);
+        const { entry } = fleet.model(name);
+        return googleModel(entry, name);
+      },
+      {
+        params: t.Object({ "*": t.String() }),
+        detail: detail("One model", "In Google's shape; its id may hold slashes."),
+      },
+    );
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ModelNotFoundError(text);
+  }
 }

@@ -1,0 +1,102 @@
+/** Interactions with `background`: told at once, worked on without the client. */
+import { ClientClosedError, UnsupportedError } from "../../errors.ts";
+import { HistoryUnavailableError } from "../../history/errors.ts";
+import { type HistoryStore, UNFINISHED_STATUSES } from "../../history/store.ts";
+import type { ServerContext } from "../../server/context.ts";
+import type { RequestScope } from "../../server/request-scope.ts";
+import { idHeaders } from "../errors.ts";
+import type { EventWriter } from "../responses/events.ts";
+import { startRun } from "../shared/background.ts";
+import type { EventLog } from "../shared/event-log.ts";
+import { jsonResponse } from "../shared/paging.ts";
+import { interactionWriter, type PreparedInteraction, prepareInteraction, sinkOf } from "./create.ts";
+import { followInteraction } from "./follow.ts";
+import { interactionText } from "./object.ts";
+import type { InteractionsRequest } from "./schema.ts";
+import { interactionRow, type KeptInteraction } from "./state.ts";
+import { InteractionCancelledError } from "./writer.ts";
+
+const ATTEMPTS = 6;
+const FIRST_PAUSE_MS = 100;
+
+/**
+ * Answers a validated request with `background`: by the interaction that has just begun, or by its events as they come. Whoever has the
+ * answer finds the interaction again. Throws GatewayErrors; finishes the scope.
+ */
+export async function handleBackground(
+  body: InteractionsRequest,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<Response> {
+  try {
+    const { history } = context;
+    const { tenant } = scope;
+    if (history === null)
+      throw new UnsupportedError("background: this server keeps no interactions", { param: "background" });
+    const prepared = await prepareInteraction(body, context, scope);
+    if (scope.signal.aborted) throw new ClientClosedError();
+    const { head, input, previousId } = prepared;
+    const { id } = head;
+    const begun = interactionText(head, { status: "in_progress", updatedAt: head.createdAt, steps: [] });
+    await history.putResponse(
+      interactionRow({ head, previousId, input, status: "queued", body: begun, steps: [] }, tenant),
+    );
+    startRun(
+      {
+        id,
+        tenant,
+        cancelled: () => new InteractionCancelledError(),
+        work: (own, log) => run(prepared, log, history, context, own),
+      },
+      history,
+      context,
+    );
+    const headers = idHeaders("google", scope.id);
+    if (body.stream === true) return followInteraction({ id, tenant, after: -1 }, history, context, scope, headers);
+    scope.finish();
+    return jsonResponse(begun, headers);
+  } catch (error) {
+    scope.finish();
+    throw error;
+  }
+}
+
+async function run(
+  prepared: PreparedInteraction,
+  log: EventLog,
+  history: HistoryStore,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<void> {
+  // what comes when the result is stored is not logged: `followInteraction` makes it of that
+  const out: EventWriter = { event: (_type, json) => log.append(json), flush() {}, end() {}, cut() {} };
+  const writer = interactionWriter(prepared, out, context, scope, async (kept) => {
+    await log.close();
+    await keepEnd(kept, scope.tenant, history);
+  });
+  writer.begun();
+  await prepared.call.run(sinkOf(writer, prepared.call), scope.signal).done;
+  await writer.settled;
+}
+
+/** Stores the result in the row of the interaction, where nobody has ended it before. */
+async function keepEnd(kept: KeptInteraction, tenant: string, history: HistoryStore): Promise<void> {
+  const { id, status, body, output, itemIds } = interactionRow(kept, tenant);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await history.updateResponse({
+        tenant,
+        id,
+        updatedAt: Date.now(),
+        ifStatus: UNFINISHED_STATUSES,
+        status,
+        result: { body, output, itemIds },
+      });
+      return;
+    } catch (error) {
+      // made or not, it can be tried again: the first end holds
+      if (!(error instanceof HistoryUnavailableError) || attempt === ATTEMPTS) throw error;
+      await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempt);
+    }
+  }
+}

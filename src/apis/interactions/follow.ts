@@ -1,0 +1,44 @@
+import type { HistoryStore, StoredResponse } from "../../history/store.ts";
+import type { ServerContext } from "../../server/context.ts";
+import type { RequestScope } from "../../server/request-scope.ts";
+import { type EventWriter, ServerSentEvents } from "../responses/events.ts";
+import { followLog } from "../shared/follow.ts";
+import { InteractionEvents, type Position, replayInteraction } from "./events.ts";
+import { partialOf } from "./object.ts";
+import type { Loose } from "./schema.ts";
+
+const DONE = "data: [DONE]\n\n";
+
+/** Streams the events of an interaction in the background that have a number above `after`, until it is over. */
+export const followInteraction = (
+  of: { readonly id: string; readonly tenant: string; readonly after: number },
+  history: HistoryStore,
+  context: ServerContext,
+  scope: RequestScope,
+  headers: Record<string, string>,
+): Response => followLog({ ...of, frame, ending, close: DONE }, history, context, scope, headers);
+
+/** `event_type` comes first in all events of ours. */
+function frame(json: string): string {
+  const type = json.slice(15, json.indexOf('"', 15));
+  return `event: ${type}\ndata: ${json}\n\n`;
+}
+
+function ending({ body }: StoredResponse, next: number): string[] {
+  const texts: string[] = [];
+  const out: EventWriter = { event: (_type, json) => void texts.push(json), flush() {}, end() {}, cut() {} };
+  new InteractionEvents(out, next).end(partialOf(JSON.parse(body) as Loose));
+  return texts;
+}
+
+/** All frames of an interaction that is over, or those behind an event. */
+export function replayedFrames(body: string, after: Position | undefined): string {
+  let text = "";
+  const write = (frame: string) => {
+    text += frame;
+  };
+  const out = new ServerSentEvents({ write, flush() {}, end() {}, cut() {} });
+  replayInteraction(body, after, out);
+  out.end();
+  return text;
+}
