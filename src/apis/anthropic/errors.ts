@@ -1,10 +1,10 @@
 /** Failures as Anthropic's API draws them. */
 import { Type as t } from "@sinclair/typebox";
-import { ContextLengthError, type GatewayError } from "../../errors.ts";
+import { ContextLengthError, type GatewayError, InvalidRequestError } from "../../errors.ts";
 
 export interface AnthropicError {
   readonly type: "error";
-  readonly error: { readonly type: string; readonly message: string };
+  readonly error: { readonly type: string; readonly message: string; readonly details?: object };
   readonly request_id: string;
 }
 
@@ -14,6 +14,17 @@ export const anthropicErrorResponse = t.Object({
   error: t.Object({ type: t.String(), message: t.String() }),
   request_id: t.String(),
 });
+
+/**
+ * Conversations that the server holds between turns (`thread`). The SDK's tool runner asks for one unless it is told not to, and sends the
+ * whole conversation in each turn once it reads this code.
+ */
+export class ThreadUnsupportedError extends InvalidRequestError {
+  override readonly code = "thread_unsupported_request";
+  constructor() {
+    super("thread is not supported: send the whole conversation", { param: "thread" });
+  }
+}
 
 /** What 503 is elsewhere: clients try again later. */
 const OVERLOADED = 529;
@@ -57,9 +68,14 @@ function messageOf(error: GatewayError): string {
 }
 
 export function anthropicError(error: GatewayError, requestId: string): AnthropicError {
+  const details = { error_code: error.code, unsupported: ["thread"] };
   return {
     type: "error",
-    error: { type: errorType(anthropicStatus(error)), message: messageOf(error) },
+    error: {
+      type: errorType(anthropicStatus(error)),
+      message: messageOf(error),
+      ...(error instanceof ThreadUnsupportedError && { details }),
+    },
     request_id: requestId,
   };
 }

@@ -3,6 +3,7 @@ import type { Constraint } from "../../engines/engine.ts";
 import { UnsupportedError } from "../../errors.ts";
 import type { Conversation } from "../../generation/conversation.ts";
 import { rawMemberText } from "../../generation/raw-members.ts";
+import { ThreadUnsupportedError } from "../anthropic/errors.ts";
 import { refuseUnsupportedPrompt } from "../shared/sampling-fields.ts";
 import { losslessMember } from "../shared/tools.ts";
 import { wrong } from "./blocks.ts";
@@ -33,6 +34,7 @@ export function messageConversation(
   refuseUnsupportedPrompt(body);
   if (body.mcp_servers && body.mcp_servers.length > 0)
     throw new UnsupportedError("mcp_servers is not supported", { param: "mcp_servers" });
+  if (body.thread) throw new ThreadUnsupportedError();
   const thinking = thinkingOf(body, maxTokens);
   const { messages, isPrefill } = readHistory(body, open, raw);
   const format = formatOf(body, raw);

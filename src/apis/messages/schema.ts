@@ -42,6 +42,7 @@ const promptFields = {
   output_format: maybe(outputFormat),
   mcp_servers: maybe(t.Array(t.Unknown())),
   context_management: maybe(object),
+  thread: maybe(object),
   chat_template: maybe(t.String()),
   chat_template_kwargs: maybe(object),
 } as const;

@@ -89,7 +89,11 @@ const delta = t.Union([
 
 export const error = closed({
   type: t.Literal("error"),
-  error: closed({ type: t.String({ pattern: "_error$|^request_too_large$" }), message: t.String({ minLength: 1 }) }),
+  error: closed({
+    type: t.String({ pattern: "_error$|^request_too_large$" }),
+    message: t.String({ minLength: 1 }),
+    details: t.Optional(closed({ error_code: t.String(), unsupported: t.Array(t.String()) })),
+  }),
   request_id: t.String({ minLength: 1 }),
 });
 export const tokensCount = closed({

@@ -58,6 +58,7 @@ describe("refused with the name of what is wrong", () => {
     ["tools[0].type", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
     ["tools[0].type", { tools: [{ type: "mcp_toolset", mcp_server_name: "m" }] }],
     ["mcp_servers", { mcp_servers: [{ type: "url", url: "https://x", name: "m" }] }],
+    ["thread", { thread: { type: "create" } }],
     ["thinking.type", { thinking: { type: "on" } }],
     ["thinking.budget_tokens", { thinking: { type: "enabled" } }],
     ["thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 1000 } }],
