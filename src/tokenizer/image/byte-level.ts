@@ -42,6 +42,7 @@ export function byteLevelImage(json: TokenizerJson, known: KnownConfiguration): 
   layout.place("joinFilter", 2 ** JOIN_BITS / 8);
   layout.set("joinShift", 32 - JOIN_BITS);
   layout.place("bytePairs", 65536 * 8);
+  if (missingBytes(json).length === 0) layout.place("borderFilter", 2 ** 14);
   layout.place("splits", v.tokenCount * 8);
   placeTokens(layout, v, trie);
   layout.place("wholeOnly", WHOLE_SLOTS * 8);

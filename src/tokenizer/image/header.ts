@@ -6,7 +6,7 @@
 /** First word of an image. */
 export const MAGIC = 0x6b6f7432;
 /** Raise it whenever the layout, or what a table holds, changes: older cached images are then rebuilt. */
-export const IMAGE_VERSION = 14;
+export const IMAGE_VERSION = 15;
 /** Words of the header. */
 export const HEADER_WORDS = 64;
 
@@ -60,6 +60,7 @@ export const Word = {
   han: 48,
   tail: 49,
   gaps: 50,
+  borderFilter: 51,
 } as const;
 export type WordName = keyof typeof Word;
 

@@ -1,8 +1,9 @@
 /** Filling a new image: all tables zero, long ones -1. The kernel fills its own tables, so that both sides hash alike. */
+import { insertBorder } from "./borders.as";
 import { findPair, hash16, hash8, hashLong, insertEntry, pairId, pairRank, setTokenBit } from "./lookup.as";
 import { merge, setStopAt } from "./merge.as";
 import {
-  longVocab, longVocabMask, medium, mediumSlots, result, short, shortSlots, splits, tokenBytes, tokenOffsets, wholeFilter, wholeOnly, wholeOnlyMask,
+  borderFilter, longVocab, longVocabMask, medium, mediumSlots, result, short, shortSlots, splits, tokenBytes, tokenOffsets, wholeFilter, wholeOnly, wholeOnlyMask,
 } from "./state.as";
 
 export function insertToken(id: u32): void {
@@ -50,6 +51,7 @@ function insertLong(table: usize, mask: u32, s: usize, len: i32, id: u32): void 
 
 /** False if the pair was there before (its first rank stays), or there is no room. */
 export function insertPair(x: u32, y: u32, rank: u32, id: u32): bool {
+  if (borderFilter) insertBorder(x, y);
   return !findPair(x, y) && insertEntry(x, y, rank, id);
 }
 

@@ -1,11 +1,11 @@
 /** Ids of one piece, or of a part that no merge crosses: looked up, from the cache, or merged. */
 import { findTokenBy, hash16, hash8, hashLong, same } from "./lookup.as";
 import { putHuge, WINDOW } from "./long.as";
-import { LANE_BYTES, LONG_BYTES, LONG_ENTRY, LONG_KEY, LONG_RESULT, mergeLater, remember, rememberLong, wordMark } from "./lanes.as";
+import { begun, cuts, LANE_BYTES, LONG_BYTES, LONG_ENTRY, LONG_KEY, LONG_RESULT, mergeLater, remember, rememberLong, wordMark } from "./lanes.as";
 import { merge } from "./merge.as";
 import { search } from "./search.as";
 import {
-  family, GEMMA, longVocab, longVocabMask, longWords, longWordsMask, medium, mediumSlots, result, short, shortSlots, spend,
+  ceiling, family, GEMMA, longVocab, longVocabMask, longWords, longWordsMask, medium, mediumSlots, result, short, shortSlots, spend,
   wholeFilter, wholeOnly, wholeOnlyMask, wordMarks, words, wordsShift,
 } from "./state.as";
 
@@ -86,15 +86,36 @@ function putWord(s: usize, len: i32, o: usize, whole: bool, k0: u64, k1: u64, h:
 
 /** What is not in the cache either: `set` is its place there. */
 function putNew(s: usize, len: i32, o: usize, k0: u64, k1: u64, w: usize): usize {
-  if (!spend(cost(len), o)) return o;
   // searching beats merging in words of other scripts (and in long ones), not in short ASCII words
-  let n = 0;
-  if (family == GEMMA) n = merge(s, len);
-  else if (load<u8>(s + <usize>len - 1) > 127) n = search(s, len);
-  if (!n) return mergeLater(s, len, k0, k1, w, o);
+  if (family != GEMMA && load<u8>(s + <usize>len - 1) < 128) return putLater(s, len, k0, k1, w, o);
+  if (!spend(cost(len), o)) return o;
+  const n = family == GEMMA ? merge(s, len) : search(s, len);
+  if (!n) return putLater(s, len, k0, k1, w, o);
   for (let i = 0; i < n; i++) store<u32>(o + (<usize>i << 2), load<u32>(result + (<usize>i << 2)));
   remember(w, k0, k1, len, result, n);
   return o + (<usize>n << 2);
+}
+
+/** What will be merged, unless no merge crosses some of its borders: then its parts are put. */
+function putLater(s: usize, len: i32, k0: u64, k1: u64, set: usize, o: usize): usize {
+  const later = mergeLater(s, len, k0, k1, set, o);
+  if (later) {
+    spend(cost(len), later);
+    return later;
+  }
+  const start = o, before = begun, e = s + <usize>len;
+  let from = s;
+  for (let m = cuts; m; m &= m - 1) {
+    const cut = s + <usize>ctz(m);
+    o = put(from, <i32>(cut - from), o, false);
+    from = cut;
+  }
+  o = put(from, <i32>(e - from), o, false);
+  if (begun == before && o < ceiling) {
+    if (len > 16) rememberLong(set, <u32>k1, s, len, start, <i32>((o - start) >> 2));
+    else remember(set, k0, k1, len, start, <i32>((o - start) >> 2));
+  }
+  return o;
 }
 
 function putLong(s: usize, len: i32, o: usize, whole: bool): usize {
@@ -112,12 +133,10 @@ function putLong(s: usize, len: i32, o: usize, whole: bool): usize {
     memory.copy(o, at + LONG_RESULT, n << 2);
     return o + (n << 2);
   }
+  if (family != GEMMA && len <= LANE_BYTES && load<u8>(s + <usize>len - 1) < 128) return putLater(s, len, s, h, at, o);
   if (!spend(cost(len), o)) return o;
   let n = 0;
-  if (family != GEMMA && len <= 60) {
-    if (len <= LANE_BYTES && load<u8>(s + <usize>len - 1) < 128) return mergeLater(s, len, s, h, at, o);
-    n = search(s, len);
-  }
+  if (family != GEMMA && len <= 60) n = search(s, len);
   if (!n) n = merge(s, len);
   memory.copy(o, result, <usize>n << 2);
   rememberLong(at, h, s, len, result, n);

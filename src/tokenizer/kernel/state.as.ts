@@ -14,6 +14,9 @@ export const MEMO_BYTES: usize = 2048;
 /** Words that are merged in turn, and the bytes that each takes. */
 export const LANES: u32 = 16;
 export const LANE: usize = 576;
+/** Words that are begun at most before all ids get their places, and the bytes that each takes. */
+export const RECORDS: u32 = 128;
+export const RECORD: usize = 128;
 export const K0: u64 = 0x9e3779b97f4a7c15;
 export const K1: u64 = 0xc2b2ae3d27d4eb4f;
 export const NONE: u32 = 0xffffffff;
@@ -49,6 +52,7 @@ export let moreMask: u32 = 0;
 export let hotPairs: usize = 0; // the same for merges whose parts both have low ids: buckets that stay near
 export let tokenFilter: usize = 0; // 2 Mbit: may these bytes be a token of up to 16 bytes?
 export let pairFilter: usize = 0; // 2^15 words of 64 bits: may two tokens, one of a higher id, be a merge?
+export let borderFilter: usize = 0; // 2^11 words of 64 bits: what merges join other ASCII bytes, see borders.as.ts; 0 if words are not cut
 export let splits: usize = 0; // u64 per token, its last merge: rank + 1 24 (0: a single byte), left 20, right 20; -1 if search may not use it
 export let joinFilter: usize = 0; // pairs of neighbouring characters that some merge joins
 export let joinShift: u32 = 0;
@@ -66,6 +70,8 @@ export let longWordsMask: u32 = 0;
 export let scratch: usize = 0;
 let scratchSize: usize = 0;
 export let lanes: usize = 0; // words that are merged in turn
+export let records: usize = 0; // what these gave
+export let probes: usize = 0; // pairs that are looked up together: two for each word, 32 bytes each
 export let noPairs: usize = 0; // an empty bucket that stays near
 export let memo: usize = 0; // windows of a long piece
 export let result: usize = 0; // ids of the last merge
@@ -108,6 +114,7 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   splits = header + load<u32>(header, 160);
   pairFilter = header + load<u32>(header, 164);
   asciiJoins = header + load<u32>(header, 168);
+  borderFilter = load<u32>(header, 204) ? header + load<u32>(header, 204) : 0;
   added = header + load<u32>(header, 96);
   addedMask = load<u32>(header, 100);
   addedIds = header + load<u32>(header, 104);
@@ -121,7 +128,9 @@ export function init(header: usize, cache: usize, wordBits: i32, longBits: i32):
   reserve(4096);
   memo = scratch + 65536 - MEMO_BYTES; // behind what merging a window takes
   lanes = memo - <usize>LANES * LANE;
-  noPairs = lanes - 64;
+  records = lanes - <usize>RECORDS * RECORD;
+  probes = records - <usize>LANES * 64 - 32;
+  noPairs = (probes & ~63) - 64;
   scratchSize = noPairs - scratch;
 }
 
