@@ -1,4 +1,5 @@
 /** Parts of a request whose numbers and key order must survive, as prompts print them: read from the request's own text. */
+import { json } from "../template/encoders/fields.ts";
 import { type JsonValue, parseLossless } from "../template/lossless-json.ts";
 
 const QUOTE = 34;
@@ -64,6 +65,14 @@ export function rawItemTexts(json: string): readonly string[] {
     },
   });
   return items;
+}
+
+/**
+ * A JSON value in the spelling that models are trained on, Python's `json.dumps`: clients print what a model wrote in a spelling of their
+ * own, and send that back. Numbers and the order of keys stay. `text` must be valid JSON.
+ */
+export function asModelsWrite(text: string): string {
+  return json(parseLossless(text));
 }
 
 interface TopLevel {

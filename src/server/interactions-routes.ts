@@ -55,7 +55,8 @@ function addInteractions(
   routes
     .post(
       path,
-      ({ body, request, server }) => {
+      // `async` tells Elysia, which reads the source, that it may reject
+      async ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent
         const scope = scopeOf(request);
         return body.background === true

@@ -1,5 +1,5 @@
 /** The input of a request: a text, contents, or steps. */
-import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import { asModelsWrite, rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
 import type { Turns } from "../../generation/turns.ts";
 import { isObject } from "../shared/tools.ts";
 import { isContent, missing, partsOf, textOfContent, wrong } from "./content.ts";
@@ -150,7 +150,10 @@ export class StepReader {
         : isContents(result)
           ? (partsOf(result, `${at}.result`) ?? "")
           : writtenOr(raw, "result", result);
-    this.turns.result(id, said, { name, ...(step["is_error"] === true && { isError: true }) });
+    this.turns.result(id, said, {
+      ...(typeof step["name"] === "string" && step["name"] !== "" && { name }),
+      ...(step["is_error"] === true && { isError: true }),
+    });
   }
 
   /** What tools of another server did in an earlier turn: to the model a call like any other, if it can be told of it. */
@@ -171,9 +174,9 @@ export class StepReader {
 const isContents = (result: unknown): boolean =>
   Array.isArray(result) && result.every((each: unknown) => isObject(each) && isContent(each));
 
-/** A member as it was written; as `JSON.parse` gave it where the text is not known. */
+/** JSON text of a member, with numbers and order of keys as they were written; as `JSON.parse` gave them where the text is not known. */
 const writtenOr = (raw: string | undefined, name: string, value: unknown): string =>
-  (raw === undefined ? undefined : rawMemberText(raw, name)) ?? JSON.stringify(value);
+  asModelsWrite((raw === undefined ? undefined : rawMemberText(raw, name)) ?? JSON.stringify(value));
 
 function textMember(step: Loose, name: string, at: string): string {
   const value = step[name];

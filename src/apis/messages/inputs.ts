@@ -1,5 +1,5 @@
-/** Inputs of the calls of a history, as the JSON text that the client wrote: prompts print their numbers and the order of their keys. */
-import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+/** Inputs of the calls of a history, as JSON text with the numbers and the order of keys that the client wrote: prompts print both. */
+import { asModelsWrite, rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
 
 /** JSON text of the input of block `block` of message `message`. */
 export type InputTexts = (message: number, block: number, parsed: unknown) => string;
@@ -10,10 +10,10 @@ export function inputTexts(raw: string | undefined): InputTexts {
   let messages: readonly string[] | undefined;
   let blocks: { readonly of: number; readonly texts: readonly string[] } | undefined;
   return (message, block, parsed) => {
-    if (raw === undefined) return JSON.stringify(parsed);
+    if (raw === undefined) return asModelsWrite(JSON.stringify(parsed));
     messages ??= rawItemTexts(rawMemberText(raw, "messages") ?? "");
     if (blocks?.of !== message)
       blocks = { of: message, texts: rawItemTexts(rawMemberText(messages[message] ?? "", "content") ?? "") };
-    return rawMemberText(blocks.texts[block] ?? "", "input") ?? JSON.stringify(parsed);
+    return asModelsWrite(rawMemberText(blocks.texts[block] ?? "", "input") ?? JSON.stringify(parsed));
   };
 }

@@ -191,4 +191,5 @@ def main():
             print(row["template"], row["case"], row["error"][:100])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { rawItemTexts, rawMember, rawMemberText } from "../../../src/generation/raw-members.ts";
+import { asModelsWrite, rawItemTexts, rawMember, rawMemberText } from "../../../src/generation/raw-members.ts";
 
 /** Small integers, texts and arrays are plain data; objects are Maps. */
 const plain = (value: unknown): unknown =>
@@ -67,4 +67,12 @@ test("texts of members and items are as sent", () => {
   expect(rawItemTexts(`[ ${items.join(" , ")} ]`)).toEqual(items);
   expect(rawItemTexts("[ ]")).toEqual([]);
   expect(rawItemTexts("")).toEqual([]);
+});
+
+test("JSON in the spelling of models keeps numbers and the order of keys", () => {
+  const written = asModelsWrite(
+    '{"b":1.0,"a":[1,2.50,12345678901234567890,{}],"2":"\\u00fc\\/\\n\\"","1":null,"c":true}',
+  );
+  expect(written).toBe('{"b": 1.0, "a": [1, 2.5, 12345678901234567890, {}], "2": "ü/\\n\\"", "1": null, "c": true}');
+  expect(asModelsWrite(written)).toBe(written);
 });

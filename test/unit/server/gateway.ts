@@ -7,7 +7,9 @@ import type { FleetSnapshot, ModelEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
 import type { HistoryStore } from "../../../src/history/store.ts";
 import { createApp } from "../../../src/server/app.ts";
+import type { ServerContext } from "../../../src/server/context.ts";
 import { RequestScopes } from "../../../src/server/request-scope.ts";
+import { type ResponsesSocket, responsesSocket } from "../../../src/server/responses-socket.ts";
 import type { RunRegistry } from "../../../src/server/runs.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
@@ -51,6 +53,7 @@ export interface Gateway {
   readonly runs: RunRegistry;
   /** Every route of the app, without the one for paths that no route has. */
   readonly routes: readonly { readonly method: string; readonly path: string }[];
+  readonly socket: ResponsesSocket;
   draining: boolean;
   post(body: unknown, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
@@ -81,7 +84,7 @@ export function startGateway(
   const logged: string[] = [];
   const log = createLogger({ level: "debug", json: true, write: (line) => logged.push(line) });
   const kept = testKept(history);
-  const app = createApp({
+  const context: ServerContext = {
     config,
     fleet,
     control,
@@ -89,15 +92,18 @@ export function startGateway(
     log,
     ...kept,
     draining: () => gateway.draining,
-  });
+  };
+  const app = createApp(context);
   app.compile();
+  const socket = responsesSocket(context);
   const server = Bun.serve({
     port: 0,
     development: false,
     idleTimeout,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: app.fetch,
-    error: () => new Response("the app threw", { status: 500 }),
+    fetch: (request, server) => (socket.wants(request) ? socket.upgrade(request, server) : app.fetch(request)),
+    websocket: socket.handler,
+    error: (error) => new Response(`the app threw: ${error.stack}`, { status: 500 }),
   });
   app.server = server;
   const url = `http://localhost:${server.port}`;
