@@ -160,6 +160,55 @@ describe("every route that takes a body", () => {
   });
 });
 
+/** Bodies that are right but for what they name: nothing of it is there. */
+const MODEL = "no/such-model";
+const user = [{ role: "user", content: "a" }];
+const UNKNOWN: Readonly<Record<string, object>> = {
+  "/v1/chat/completions": { model: MODEL, messages: user },
+  "/v1/completions": { model: MODEL, prompt: "a" },
+  "/generate": { model: MODEL, text: "a" },
+  "/v1/tokenize": { model: MODEL, prompt: "a" },
+  "/tokenize": { model: MODEL, prompt: "a" },
+  "/v1/detokenize": { model: MODEL, tokens: [1] },
+  "/detokenize": { model: MODEL, tokens: [1] },
+  "/v1/embeddings": { model: MODEL, input: "a" },
+  "/rerank": { model: MODEL, query: "a", documents: ["b"] },
+  "/v1/rerank": { model: MODEL, query: "a", documents: ["b"] },
+  "/v1/classify": { model: MODEL, input: "a" },
+  "/v1/responses": { model: MODEL, input: "a" },
+  "/v1/responses/input_tokens": { model: MODEL, input: "a" },
+  "/v1/responses/compact": { model: MODEL, input: "a" },
+  "/v1/responses/:id/cancel": {},
+  "/v1/conversations/:id": { metadata: {} },
+  "/v1/conversations/:id/items": { items: [{ type: "message", role: "user", content: "a" }] },
+  "/v1/messages": { model: MODEL, messages: user, max_tokens: 1 },
+  "/v1/messages/count_tokens": { model: MODEL, messages: user },
+  "/v1/messages/batches/:id/cancel": {},
+  "/v1beta/interactions": { model: MODEL, input: "a" },
+  "/v1beta/interactions/:id/cancel": {},
+};
+/** Those to which nothing can be unknown, or which answer with what they were asked about. */
+const ALWAYS = /^\/(?:parse|separate_reasoning|v1\/tokenizers$|v1\/conversations$|v1\/messages\/batches$)/;
+
+describe("what is not there is told in the API's form by every handler", () => {
+  const cases = apiRoutes.filter(
+    ({ method, route }) => !ALWAYS.test(route) && (method === "POST" || /[:*]/.test(route)),
+  );
+  test.each(cases)("$method $route", async (route) => {
+    const body = UNKNOWN[route.route.replace(/^\/v1(?:alpha)?\/interactions/, "/v1beta/interactions")];
+    if (route.method === "POST" && body === undefined) throw new Error("a body is missing in this test");
+    for (const more of route.method === "POST" ? [{}, { stream: true }, { background: true }] : [{}]) {
+      const init = body === undefined || route.method !== "POST" ? {} : { body: JSON.stringify({ ...body, ...more }) };
+      const answer = await failure(open, route, route.method, init);
+      expect(answer.status).toBe(404);
+      expect(answer.type).toBe(
+        { openai: "invalid_request_error", anthropic: "not_found_error", google: "NOT_FOUND" }[answer.family],
+      );
+    }
+    await open.scopes.whenIdle();
+  });
+});
+
 test.each<[string, ErrorFamily]>([
   ["/nowhere", "openai"],
   ["/v1/nowhere", "openai"],
