@@ -55,7 +55,7 @@ const chat: Body = (messages) => ({ messages, tools: golden.tools });
 const responses: Body = (messages, { sealer }) => ({
   store: false,
   tools: functions.map((each) => ({ type: "function", strict: false, ...each })),
-  input: messages.flatMap(({ role, content, reasoning_content: thoughts, tool_calls: calls, tool_call_id: id }, at) => {
+  input: messages.flatMap<object>(({ role, content, reasoning_content: thoughts, tool_calls: calls, tool_call_id: id }, at) => {
     if (role === "tool") return [{ type: "function_call_output", call_id: id, output: content }];
     if (role === "user") return [{ type: "message", role, content: [{ type: "input_text", text: content }] }];
     const sealed = { encrypted_content: sealer.seal(TENANT, thoughts ?? "") };
@@ -97,7 +97,7 @@ const messagesApi: Body = (messages, { sealer }) => ({
 const interactions: Body = (messages, { sealer }) => ({
   store: false,
   tools: functions.map((each) => ({ type: "function", ...each })),
-  input: messages.flatMap(({ role, content, reasoning_content: thoughts, tool_calls: calls, tool_call_id: id }) => {
+  input: messages.flatMap<object>(({ role, content, reasoning_content: thoughts, tool_calls: calls, tool_call_id: id }) => {
     if (role === "tool") return [{ type: "function_result", call_id: id, result: content }];
     if (role === "user") return [{ type: "user_input", content: [{ type: "text", text: content }] }];
     const signature = sealer.sign(TENANT, thoughts ?? "");
