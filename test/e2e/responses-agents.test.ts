@@ -1,9 +1,10 @@
 /** Responses of the compiled program, judged by @openai/agents. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Agent, ModelBehaviorError, OpenAIProvider, Runner, tool } from "@openai/agents";
 import OpenAI from "openai";
 import { z } from "zod";
 import { BUILD_MS } from "./support/binary.ts";
+import { covers } from "./support/covers.ts";
 import {
   BOTH,
   CITIES,
@@ -41,13 +42,13 @@ const weather = (asked: string[]) =>
     },
   });
 
-test("Responses | text | agents", async () => {
+test(covers("Responses", "text", "@openai/agents"), async () => {
   const result = await runner.run(agent(), "say hello");
   expect(result.finalOutput).toBe(HELLO);
   expect(result.rawResponses[0]!.usage.outputTokens).toBeGreaterThan(5);
 });
 
-test("Responses | stream | agents", async () => {
+test(covers("Responses", "stream", "@openai/agents"), async () => {
   const result = await runner.run(agent(), "say hello", { stream: true });
   let text = "";
   for await (const event of result)
@@ -56,7 +57,7 @@ test("Responses | stream | agents", async () => {
   expect([text, result.finalOutput]).toEqual([HELLO, HELLO]);
 });
 
-test("Responses | reasoning | agents", async () => {
+test(covers("Responses", "reasoning", "@openai/agents"), async () => {
   const modelSettings = { reasoning: { summary: "auto" } };
   for (const stream of [false, true]) {
     const result = stream
@@ -69,48 +70,36 @@ test("Responses | reasoning | agents", async () => {
   }
 });
 
-describe.each([false, true])("tools, streamed %p", (stream) => {
-  const go = async (input: string, asked: string[], more: object = {}) => {
+/** Runs an agent with a tool to its end, whole and streamed. */
+async function goBothWays(input: string, cities: readonly string[], answer: string, more: object = {}): Promise<void> {
+  for (const stream of [false, true]) {
+    const asked: string[] = [];
     const one = agent({ tools: [weather(asked)], ...more });
-    if (!stream) return runner.run(one, input);
-    const result = await runner.run(one, input, { stream: true });
-    await result.completed;
-    return result;
-  };
-  const told = stream ? ", streamed" : "";
+    const result = stream ? await runner.run(one, input, { stream }) : await runner.run(one, input);
+    if ("completed" in result) await result.completed;
+    expect([result.finalOutput, asked]).toEqual([answer, [...cities]]);
+  }
+}
 
-  test(`Responses | one tool | agents${told}`, async () => {
-    const asked: string[] = [];
-    const result = await go("weather of Oslo", asked);
-    expect([result.finalOutput, asked]).toEqual([ONE, ["Oslo"]]);
-  });
-
-  test(`Responses | parallel tools | agents${told}`, async () => {
-    const asked: string[] = [];
-    const result = await go("both towns", asked);
-    expect([result.finalOutput, asked]).toEqual([BOTH, CITIES]);
-  });
-
-  test(`Responses | stateless tools | agents${told}`, async () => {
-    const asked: string[] = [];
-    const modelSettings = { store: false, providerData: { include: ["reasoning.encrypted_content"] } };
-    const result = await go("weather of Oslo", asked, { modelSettings });
-    expect([result.finalOutput, asked]).toEqual([ONE, ["Oslo"]]);
-  });
+test(covers("Responses", "one tool", "@openai/agents"), () => goBothWays("weather of Oslo", ["Oslo"], ONE));
+test(covers("Responses", "parallel tools", "@openai/agents"), () => goBothWays("both towns", CITIES, BOTH));
+test(covers("Responses", "tools without store", "@openai/agents"), () => {
+  const modelSettings = { store: false, providerData: { include: ["reasoning.encrypted_content"] } };
+  return goBothWays("weather of Oslo", ["Oslo"], ONE, { modelSettings });
 });
 
-test("Responses | structured output | agents", async () => {
+test(covers("Responses", "structured output", "@openai/agents"), async () => {
   const outputType = z.object({ city: z.string(), degrees: z.number() });
   const result = await runner.run(agent({ outputType }), "say JSON");
   expect(result.finalOutput as unknown).toEqual(JSON.parse(degrees("Oslo")));
 });
 
-test("Responses | error before the first byte | agents", async () => {
+test(covers("Responses", "error before the first byte", "@openai/agents"), async () => {
   expect(await failureOf(runner.run(agent(), "refuse"))).toBeInstanceOf(OpenAI.InternalServerError);
   expect(await failureOf(runner.run(agent(), "refuse busy"))).toBeInstanceOf(OpenAI.RateLimitError);
 });
 
-test("Responses | error after the first byte | agents", async () => {
+test(covers("Responses", "error after it", "@openai/agents"), async () => {
   for (const input of ["fail midway", "cut midway"]) {
     const result = await runner.run(agent(), input, { stream: true });
     expect(await failureOf(result.completed)).toBeInstanceOf(OpenAI.APIError);
@@ -118,14 +107,14 @@ test("Responses | error after the first byte | agents", async () => {
 });
 
 /** An answer that is cut is no answer for an agent. */
-test("Responses | cut stream | agents", async () => {
+test(covers("Responses", "cut stream", "@openai/agents"), async () => {
   const result = await runner.run(agent({ modelSettings: { maxTokens: 20 } }), "count up", { stream: true });
   const error = await failureOf(result.completed);
   expect(error).toBeInstanceOf(ModelBehaviorError);
   expect((error as Error).message).toContain("response.incomplete");
 });
 
-test("Responses | long stream | agents", async () => {
+test(covers("Responses", "long stream", "@openai/agents"), async () => {
   const result = await runner.run(agent(), "count up", { stream: true });
   await result.completed;
   expect(result.finalOutput).toBe(LONG);

@@ -1,9 +1,10 @@
 /** Responses of the compiled program, judged by `ai` with @ai-sdk/openai, whose default model asks for them. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import { APICallError, generateText, Output, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
 import { BUILD_MS } from "./support/binary.ts";
+import { covers } from "./support/covers.ts";
 import {
   BOTH,
   CITIES,
@@ -38,14 +39,14 @@ const weather = (asked: string[]) => ({
   }),
 });
 
-test("Responses | text | ai", async () => {
+test(covers("Responses", "text", "ai + @ai-sdk/openai"), async () => {
   const { text, finishReason, usage, response } = await generateText(ask("say hello"));
   expect([text, finishReason]).toEqual([HELLO, "stop"]);
   expect(usage.outputTokens).toBeGreaterThan(5);
   expect(response.id).toStartWith("resp_");
 });
 
-test("Responses | stream | ai", async () => {
+test(covers("Responses", "stream", "ai + @ai-sdk/openai"), async () => {
   const result = streamText(ask("say hello"));
   let text = "";
   for await (const piece of result.textStream) text += piece;
@@ -53,7 +54,7 @@ test("Responses | stream | ai", async () => {
 });
 
 /** Reasoning is shown where it is a summary: the package knows no other. */
-test("Responses | reasoning | ai", async () => {
+test(covers("Responses", "reasoning", "ai + @ai-sdk/openai"), async () => {
   const providerOptions = { openai: { reasoningSummary: "auto", forceReasoning: true } };
   const whole = await generateText({ ...ask("think first"), providerOptions });
   expect([whole.reasoningText?.trim(), whole.text.trim()]).toEqual([THOUGHT, YES]);
@@ -65,38 +66,47 @@ test("Responses | reasoning | ai", async () => {
   expect((await streamed.text).trim()).toBe(YES);
 });
 
-test("Responses | reasoning that is not shown | ai", async () => {
+test(covers("Responses", "reasoning that is not shown", "ai + @ai-sdk/openai"), async () => {
   const { text, usage } = await generateText(ask("think first"));
   expect(text.trim()).toBe(YES);
   expect(usage.outputTokenDetails.reasoningTokens).toBeGreaterThan(0);
 });
 
-describe.each([true, false])("tools, store %p", (store) => {
-  const include: "reasoning.encrypted_content"[] = store ? [] : ["reasoning.encrypted_content"];
-  const providerOptions = { openai: { store, include, reasoningSummary: "auto", forceReasoning: true } };
-  const loop = (prompt: string, asked: string[]) => ({
-    ...ask(prompt),
-    tools: weather(asked),
-    stopWhen: stepCountIs(3),
-    providerOptions,
-  });
+const loop = (
+  prompt: string,
+  asked: string[],
+  openai: { store?: boolean; include?: "reasoning.encrypted_content"[] },
+) => ({
+  ...ask(prompt),
+  tools: weather(asked),
+  stopWhen: stepCountIs(3),
+  providerOptions: { openai: { ...openai, reasoningSummary: "auto", forceReasoning: true } },
+});
+/** Rounds refer to what the server has kept, or bring everything with them, thoughts sealed. */
+const MEMORIES = [{}, { store: false, include: ["reasoning.encrypted_content"] }] satisfies Parameters<
+  typeof loop
+>[2][];
 
-  test(`Responses | one tool | ai${store ? "" : ", stateless"}`, async () => {
+test(covers("Responses", "one tool", "ai + @ai-sdk/openai"), async () => {
+  for (const memory of MEMORIES) {
     const asked: string[] = [];
-    const { text, steps } = await generateText(loop("weather of Oslo", asked));
+    const { text, steps } = await generateText(loop("weather of Oslo", asked, memory));
     expect([text, asked, steps.length]).toEqual([ONE, ["Oslo"], 2]);
     expect(steps[0]!.finishReason).toBe("tool-calls");
-  });
-
-  test(`Responses | parallel tools | ai${store ? "" : ", stateless"}`, async () => {
-    const asked: string[] = [];
-    const result = streamText(loop("both towns", asked));
-    await result.consumeStream();
-    expect([await result.text, asked]).toEqual([BOTH, CITIES]);
-  });
+    expect(steps[0]!.reasoningText?.trim()).toBe("One town.");
+  }
 });
 
-test("Responses | structured output | ai", async () => {
+test(covers("Responses", "parallel tools", "ai + @ai-sdk/openai"), async () => {
+  for (const memory of MEMORIES) {
+    const asked: string[] = [];
+    const result = streamText(loop("both towns", asked, memory));
+    await result.consumeStream();
+    expect([await result.text, asked]).toEqual([BOTH, CITIES]);
+  }
+});
+
+test(covers("Responses", "structured output", "ai + @ai-sdk/openai"), async () => {
   const schema = z.object({ city: z.string(), degrees: z.number() });
   const { output } = await generateText({ ...ask("say JSON"), output: Output.object({ schema }) });
   expect(output).toEqual(JSON.parse(degrees("Oslo")));
@@ -105,14 +115,14 @@ test("Responses | structured output | ai", async () => {
   expect(await streamed.output).toEqual(JSON.parse(degrees("Oslo")));
 });
 
-test("Responses | error before the first byte | ai", async () => {
+test(covers("Responses", "error before the first byte", "ai + @ai-sdk/openai"), async () => {
   const error = await failureOf(generateText(ask("refuse")));
   expect(APICallError.isInstance(error)).toBe(true);
   expect(error).toMatchObject({ statusCode: 500, message: "boom" });
   expect(await failureOf(generateText(ask("refuse busy")))).toMatchObject({ statusCode: 429, isRetryable: true });
 });
 
-test("Responses | error after the first byte | ai", async () => {
+test(covers("Responses", "error after it", "ai + @ai-sdk/openai"), async () => {
   for (const prompt of ["fail midway", "cut midway"]) {
     const errors: unknown[] = [];
     let text = "";
@@ -125,13 +135,13 @@ test("Responses | error after the first byte | ai", async () => {
   }
 });
 
-test("Responses | cut stream | ai", async () => {
+test(covers("Responses", "cut stream", "ai + @ai-sdk/openai"), async () => {
   const cut = streamText({ ...ask("count up"), maxOutputTokens: 20 });
   await cut.consumeStream();
   expect([await cut.finishReason, (await cut.usage).outputTokens]).toEqual(["length", 20]);
 });
 
-test("Responses | long stream | ai", async () => {
+test(covers("Responses", "long stream", "ai + @ai-sdk/openai"), async () => {
   const result = streamText(ask("count up"));
   let pieces = 0;
   for await (const _ of result.textStream) pieces++;

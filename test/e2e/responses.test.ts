@@ -6,6 +6,7 @@ import { z } from "zod";
 import { checkResponse, type ResponseEvent } from "../support/schemas/responses.ts";
 import { checkEvents } from "../support/schemas/responses-order.ts";
 import { BUILD_MS } from "./support/binary.ts";
+import { covers } from "./support/covers.ts";
 import {
   BOTH,
   CITIES,
@@ -86,13 +87,13 @@ async function both(body: Body): Promise<OpenAI.Responses.Response> {
   return final;
 }
 
-test("Responses | text | openai", async () => {
+test(covers("Responses", "text", "openai"), async () => {
   const answer = await both({ model, input: "say hello" });
   expect(answer.output_text).toBe(HELLO);
   expect(answer).toMatchObject({ status: "completed", model, usage: { input_tokens_details: { cached_tokens: 0 } } });
 });
 
-test("Responses | stream | openai", async () => {
+test(covers("Responses", "stream", "openai"), async () => {
   const { final, text, types } = await helped({ model, input: "say hello", instructions: "Be kind." });
   expect([final.output_text, text]).toEqual([HELLO, HELLO]);
   expect(types[0]).toBe("response.created");
@@ -103,7 +104,7 @@ test("Responses | stream | openai", async () => {
 });
 
 describe("reasoning", () => {
-  test("Responses | reasoning | openai", async () => {
+  test(covers("Responses", "reasoning", "openai"), async () => {
     const answer = await both({ model, input: "think first" });
     expect(answer.output).toMatchObject([
       { type: "reasoning", summary: [], content: [{ text: `\n${THOUGHT}\n` }] },
@@ -113,7 +114,7 @@ describe("reasoning", () => {
     expect(answer.usage!.output_tokens_details.reasoning_tokens).toBeGreaterThan(0);
   });
 
-  test("Responses | reasoning summary and encrypted content | openai", async () => {
+  test(covers("Responses", "reasoning summary and encrypted content", "openai"), async () => {
     const body: Body = {
       model,
       input: "think first",
@@ -129,7 +130,7 @@ describe("reasoning", () => {
 });
 
 describe("tools", () => {
-  test("Responses | one tool | openai", async () => {
+  test(covers("Responses", "one tool", "openai"), async () => {
     const body: Body = { model, input: "weather of Oslo", tools: [weather] };
     const answer = await both(body);
     const call = answer.output.find((item) => item.type === "function_call")!;
@@ -147,7 +148,7 @@ describe("tools", () => {
     expect(next.output_text).toBe(ONE);
   });
 
-  test("Responses | parallel tools | openai", async () => {
+  test(covers("Responses", "parallel tools", "openai"), async () => {
     const { final, types } = await helped({ model, input: "both towns", tools: [weather] });
     const calls = final.output.filter((item) => item.type === "function_call");
     expect(calls.map((call) => JSON.parse(call.arguments))).toEqual(CITIES.map((city) => ({ city })));
@@ -160,7 +161,7 @@ describe("tools", () => {
     expect(next.output_text).toBe(BOTH);
   });
 
-  test("Responses | custom tools | openai", async () => {
+  test(covers("Responses", "custom tools", "openai"), async () => {
     const tools: OpenAI.Responses.Tool[] = [{ type: "custom", name: "run_code", description: "Runs Python" }];
     const answer = await both({ model, input: "say hi in Python", tools });
     const [call] = answer.output as [OpenAI.Responses.ResponseCustomToolCall];
@@ -170,7 +171,7 @@ describe("tools", () => {
     expect(next.output_text).toBe("It printed hi.");
   });
 
-  test("Responses | namespaces and hosted tools | openai", async () => {
+  test(covers("Responses", "namespaces and hosted tools", "openai"), async () => {
     const send = { type: "function" as const, name: "send", parameters: { type: "object" }, strict: false };
     const tools: OpenAI.Responses.Tool[] = [
       { type: "web_search" },
@@ -183,7 +184,7 @@ describe("tools", () => {
   });
 });
 
-test("Responses | structured output | openai", async () => {
+test(covers("Responses", "structured output", "openai"), async () => {
   const format = zodTextFormat(z.object({ city: z.string(), degrees: z.number() }), "weather");
   const parsed = await client.responses.parse({ model, input: "say JSON", text: { format } });
   checked(parsed);
@@ -200,7 +201,7 @@ test("Responses | structured output | openai", async () => {
 });
 
 describe("failures", () => {
-  test("Responses | error before the first byte | openai", async () => {
+  test(covers("Responses", "error before the first byte", "openai"), async () => {
     for (const ask of [
       (input: string) => client.responses.create({ model, input }),
       (input: string) => client.responses.stream({ model, input }).finalResponse(),
@@ -215,7 +216,7 @@ describe("failures", () => {
     expect(unknown).toMatchObject({ status: 404, code: "model_not_found", param: "model" });
   });
 
-  test("Responses | error after the first byte | openai", async () => {
+  test(covers("Responses", "error after it", "openai"), async () => {
     for (const input of ["fail midway", "cut midway"]) {
       const events: ResponseEvent[] = [];
       const read = async () => {
@@ -231,7 +232,7 @@ describe("failures", () => {
     }
   });
 
-  test("Responses | cut stream | openai", async () => {
+  test(covers("Responses", "cut stream", "openai"), async () => {
     const { final } = await helped({ model, input: "count up", max_output_tokens: 20 });
     expect(final).toMatchObject({
       status: "incomplete",
@@ -246,7 +247,7 @@ describe("failures", () => {
   });
 });
 
-test("Responses | long stream | openai", async () => {
+test(covers("Responses", "long stream", "openai"), async () => {
   const { final, text, types } = await helped({ model, input: "count up" });
   expect(text).toBe(LONG);
   expect(final.output_text).toBe(LONG);

@@ -3,7 +3,7 @@ import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { checkPrompt, textAsk } from "../responses/ask.ts";
-import { readRequest } from "../responses/create.ts";
+import { readRequest } from "../responses/read.ts";
 import { countPrompt } from "../shared/call.ts";
 import type { CountRequest } from "./schema.ts";
 

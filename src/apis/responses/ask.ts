@@ -1,6 +1,7 @@
 /** A request of Responses in the terms of no API: its conversation, and what is asked of the answer. */
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Conversation } from "../../generation/conversation.ts";
+import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
 import { Turns } from "../../generation/turns.ts";
 import type { TextAsk } from "../shared/call.ts";
 import { constraintExtensions, onlyOne } from "../shared/constraint.ts";
@@ -68,9 +69,8 @@ export function askedConversation(
   const tools = responseTools([...sent, ...added], [...lossless, ...added]);
   const turns = new Turns();
   if (body.instructions) turns.system(body.instructions);
-  const reading = { tools, open };
-  const left = new Set([...inputToTurns(context, turns, reading, "context"), ...tools.ignored]);
-  for (const type of inputToTurns(items, turns, reading)) left.add(type);
+  const left = new Set([...inputToTurns(context, turns, { tools, open }, "context"), ...tools.ignored]);
+  for (const type of inputToTurns(items, turns, { tools, open, itemText: itemTexts(raw) })) left.add(type);
   const update = lastUpdates(all);
   const format = update.format === undefined ? ownFormat(body, raw) : askedFormat(update.format);
   const effort = update.effort ?? body.reasoning?.effort ?? undefined;
@@ -91,6 +91,15 @@ export function askedConversation(
       ...(format !== undefined && { responseFormat: format.responseFormat }),
       templateVariables: variables ? losslessOf(raw, "chat_template_kwargs", variables) : {},
     },
+  };
+}
+
+/** Texts of the items of the request's input, read when the first is asked for. */
+function itemTexts(raw: string | undefined): (index: number) => string | undefined {
+  let texts: readonly string[] | undefined;
+  return (index) => {
+    texts ??= raw === undefined ? [] : rawItemTexts(rawMemberText(raw, "input") ?? "");
+    return texts[index];
   };
 }
 

@@ -1,7 +1,6 @@
 /** `POST /v1/responses`. */
-import { ContextLengthError, NotFoundError } from "../../errors.ts";
+import { ContextLengthError } from "../../errors.ts";
 import type { ServerContext } from "../../server/context.ts";
-import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
@@ -9,12 +8,12 @@ import { type AnswerSink, collectAnswer, type StreamSink, streamAnswer } from ".
 import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
 import { newId } from "../shared/ids.ts";
 import { turnSink } from "../shared/turn.ts";
-import { type AskedConversation, askedConversation, checkRequest, textAsk, wantsLogprobs } from "./ask.ts";
+import { type AskedConversation, checkRequest, textAsk, wantsLogprobs } from "./ask.ts";
 import { type EventWriter, ServerSentEvents } from "./events.ts";
-import { isReference } from "./input.ts";
-import { conversationId, type ResponseHead, requestFields } from "./object.ts";
-import type { Loose, PromptRequest, ResponsesRequest } from "./schema.ts";
-import { inputItems, type KeptResponse, type ResponseStore, responseStore } from "./state.ts";
+import { type ResponseHead, requestFields } from "./object.ts";
+import { readRequest } from "./read.ts";
+import type { Loose, ResponsesRequest } from "./schema.ts";
+import { inputItems, type KeptResponse, responseStore } from "./state.ts";
 import { withoutOldest } from "./truncation.ts";
 import { ResponseWriter, type WriterOptions } from "./writer.ts";
 
@@ -25,6 +24,8 @@ export interface PreparedResponse {
   readonly request: ResponsesRequest;
   readonly head: ResponseHead;
   readonly call: PreparedCall;
+  /** What it goes on from, oldest first. */
+  readonly earlier: readonly Loose[];
   /** The request's own input, each item with an id. */
   readonly input: readonly Loose[];
   readonly tools: AskedConversation["tools"];
@@ -39,91 +40,25 @@ export async function prepareResponse(
 ): Promise<PreparedResponse> {
   checkRequest(request);
   const model = context.fleet.model(request.model);
-  const { asked, items } = await readRequest(request, context, scope, before);
+  const { asked, earlier, items } = await readRequest(request, context, scope, before);
   if (asked.left.size > 0)
-    context.log.info("parts of a request for a response were left out", { request: scope.id, types: [...asked.left] });
+    context.log.debug("parts of a request for a response were left out", { request: scope.id, types: [...asked.left] });
   const stores = context.history !== null && request.store !== false;
   const fields = requestFields(request, { sampling: model.entry.defaultSampling });
   return {
     request,
     head: { id: newId("resp_"), createdAt: now(), fields: { ...fields, store: stores } },
-    call: await fittingCall(textAsk(request, asked, request.stream === true), request, context, scope),
+    call: await fittingCall(textAsk(request, asked, isFollowed(request)), request, context, scope),
+    earlier,
     input: inputItems(typeof items === "string" ? items : [...items]),
     tools: asked.tools,
   };
 }
 
-export interface ReadRequest {
-  readonly asked: AskedConversation;
-  /** What the request goes on from, oldest first, and its own items; references are replaced. */
-  readonly earlier: readonly Loose[];
-  readonly items: string | readonly Loose[];
-}
-
-/**
- * The conversation of a request. `before`: the items of the response that it goes on from, where the caller has them. Throws
- * GatewayErrors.
- */
-export async function readRequest(
-  request: PromptRequest,
-  context: ServerContext,
-  scope: RequestScope,
-  before?: readonly Loose[],
-): Promise<ReadRequest> {
-  const store = storeOf(context);
-  const former = before ?? (await contextOf(request, store, scope));
-  const own = typeof request.input === "string" ? request.input : (request.input ?? []);
-  const [earlier, items] = await resolved(former, own, store, scope);
-  const asked = askedConversation(request, {
-    context: earlier,
-    items,
-    raw: rawBody(request),
-    open: (blob) => context.sealer.open(scope.tenant, blob, ""),
-  });
-  return { asked, earlier, items };
-}
+/** Events are told as they come, now or to whoever asks for them later. */
+const isFollowed = ({ stream, background }: ResponsesRequest): boolean => stream === true || background === true;
 
 const now = (): number => Math.floor(Date.now() / 1000);
-
-const storeOf = ({ history }: ServerContext): ResponseStore | undefined =>
-  history === null ? undefined : responseStore(history);
-
-async function contextOf(
-  request: PromptRequest,
-  store: ResponseStore | undefined,
-  { tenant }: RequestScope,
-): Promise<readonly Loose[]> {
-  const previousResponseId = request.previous_response_id ?? undefined;
-  const conversation = conversationId(request);
-  if (previousResponseId === undefined && conversation === undefined) return [];
-  if (store === undefined) {
-    const param = previousResponseId === undefined ? "conversation" : "previous_response_id";
-    throw new NotFoundError(`${param}: this server keeps nothing of former requests`, { param });
-  }
-  return store.context({ previousResponseId, conversationId: conversation }, tenant);
-}
-
-/** Items in the place of the references to them. */
-async function resolved(
-  before: readonly Loose[],
-  own: string | readonly Loose[],
-  store: ResponseStore | undefined,
-  { tenant }: RequestScope,
-): Promise<readonly [readonly Loose[], string | readonly Loose[]]> {
-  const ids = [...before, ...(typeof own === "string" ? [] : own)].filter(isReference).map(({ id }) => String(id));
-  if (ids.length === 0) return [before, own];
-  const found = await store?.items([...new Set(ids)], tenant);
-  const replaced = (items: readonly Loose[], at?: string) =>
-    items.map((item, i) => {
-      if (!isReference(item)) return item;
-      const id = String(item["id"]);
-      const known = found?.get(id) ?? before.find((each) => each["id"] === id && !isReference(each));
-      if (known !== undefined) return known;
-      const param = at === undefined ? "previous_response_id" : `${at}[${i}]`;
-      throw new NotFoundError(`Item with id '${id.slice(0, 100)}' not found.`, { param });
-    });
-  return [replaced(before), typeof own === "string" ? own : replaced(own, "input")];
-}
 
 /** With `truncation: "auto"` the oldest messages go until the prompt fits. */
 async function fittingCall(
@@ -168,20 +103,19 @@ export function responseWriter(
   { wasQueued, save }: RunOptions = {},
 ): ResponseWriter {
   const { tenant } = scope;
-  const { sealer, log } = context;
-  const store = head.fields["store"] === true ? storeOf(context) : undefined;
+  const { sealer, log, history } = context;
+  const store = history !== null && head.fields["store"] === true ? responseStore(history) : undefined;
   const keep = save ?? (store && ((kept: KeptResponse) => store.save(kept, tenant)));
   const seals = request.include?.includes("reasoning.encrypted_content") === true;
   const asIds = request.return_tokens_as_token_ids === true;
   const options: WriterOptions = {
     head,
     origin: tools.origin,
-    asSummary: head.fields["reasoning"] !== null && summaryOf(request),
+    asSummary: summaryOf(request),
     seal: seals ? (text) => sealer.seal(tenant, text) : undefined,
     logprobs: wantsLogprobs(request) ? (entries) => chatLogprobs(entries, call.model.tokenizer, asIds) : undefined,
     save: keep && ((object) => keep({ request, object, input })),
-    onLost: (error) =>
-      log.warn("a response that failed could not be stored", { request: scope.id, error: String(error) }),
+    onLost: (error) => log.error("a response could not be stored", { request: scope.id, error }),
     ...(wasQueued !== undefined && { wasQueued }),
   };
   return new ResponseWriter(options, out);

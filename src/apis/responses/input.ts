@@ -1,6 +1,7 @@
 /** Input items of Responses as a conversation. */
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Content, ContentPart } from "../../generation/conversation.ts";
+import { rawMemberText } from "../../generation/raw-members.ts";
 import { customArguments } from "../../generation/tools/declaration.ts";
 import type { Turns } from "../../generation/turns.ts";
 import { isObject } from "../shared/tools.ts";
@@ -12,6 +13,8 @@ export interface InputReading {
   readonly tools: Pick<ResponseTools, "modelName">;
   /** The text that a blob of ours stands for; undefined: it is foreign. */
   readonly open: (blob: string) => string | undefined;
+  /** The JSON text of an item of the input, where the request's text is known: of arguments that are no text themselves. */
+  readonly itemText?: (index: number) => string | undefined;
 }
 
 const wrong = (param: string, message: string) => new InvalidRequestError(message, { param });
@@ -29,13 +32,19 @@ export function inputToTurns(
 ): ReadonlySet<string> {
   const left = new Set<string>();
   if (typeof input === "string") turns.user(input);
-  else input.forEach((item, i) => void addItem(item, turns, reading, `${at}[${i}]`, left));
+  else
+    input.forEach((item, i) => {
+      if (isObject(item["arguments"]))
+        addItem(withArguments(item, reading.itemText?.(i)), turns, reading, `${at}[${i}]`, left);
+      else addItem(item, turns, reading, `${at}[${i}]`, left);
+    });
   return left;
 }
 
 /** An item that says no more than its id. */
-export const isReference = ({ type, role, id }: Loose): boolean =>
-  type === "item_reference" || ((type === undefined || type === null) && role === undefined && typeof id === "string");
+export const isReference = ({ type, role, content, id }: Loose): boolean =>
+  type === "item_reference" ||
+  ((type === undefined || type === null) && role === undefined && content === undefined && typeof id === "string");
 
 function addItem(item: Loose, turns: Turns, reading: InputReading, at: string, left: Set<string>): void {
   const type = item["type"] ?? (item["role"] === undefined ? undefined : "message");
@@ -68,6 +77,12 @@ function addItem(item: Loose, turns: Turns, reading: InputReading, at: string, l
     }
   }
 }
+
+/** Arguments that some clients send as an object, as the text that they wrote. */
+const withArguments = (item: Loose, text: string | undefined): Loose => ({
+  ...item,
+  arguments: (text === undefined ? undefined : rawMemberText(text, "arguments")) ?? JSON.stringify(item["arguments"]),
+});
 
 function message(item: Loose, turns: Turns, at: string): void {
   const { role } = item;

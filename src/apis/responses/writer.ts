@@ -15,7 +15,7 @@ export interface WriterOptions extends ItemOptions {
    * Keeps a response in its final state; undefined: nothing is kept. Nobody is told that a response is complete before this has resolved.
    */
   readonly save?: ((object: Loose) => Promise<void>) | undefined;
-  /** An error after which a response that had begun could not be kept: nobody else hears of it. */
+  /** Hears why a response could not be kept. */
   readonly onLost?: (error: unknown) => void;
 }
 
@@ -153,7 +153,8 @@ export class ResponseWriter implements TurnListener {
         if (this.error === undefined) {
           this.error = failure;
           this.state = { status: "failed", output: this.output, error: responseFailure(failure) };
-        } else onLost?.(cause);
+        }
+        onLost?.(cause);
       })
       .then(() => this.tellEnd());
   }

@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { EngineError } from "../../../../src/engines/engine.ts";
+import { HistoryUnavailableError } from "../../../../src/history/errors.ts";
+import type { HistoryStore } from "../../../../src/history/store.ts";
+import { testControl } from "../../../support/control.ts";
+import { testHistory } from "../../../support/kept.ts";
 import { decodeAll, encode } from "../../generation/demo-tokenizer.ts";
-import type { ScriptedCall } from "../../generation/scripted-engine.ts";
-import { type Gateway, MODEL } from "../../server/gateway.ts";
+import { type ScriptedCall, ScriptedEngine } from "../../generation/scripted-engine.ts";
+import { type Gateway, MODEL, modelEntry, startGateway } from "../../server/gateway.ts";
 import { play, written } from "../../server/tool-chat.ts";
 import { answered, askBothWays, post, responsesGateway, streamed, whole } from "./http.ts";
 
@@ -252,6 +256,26 @@ describe("turns that are kept", () => {
     const error = await answered(await post(server, { previous_response_id: body.id }), 404);
     expect(error["error"]).toMatchObject({ code: "previous_response_not_found", param: "previous_response_id" });
   });
+});
+
+test("what could not be kept was not answered", async () => {
+  const history: HistoryStore = { ...testHistory(), putResponse: () => Promise.reject(new HistoryUnavailableError()) };
+  const engine = new ScriptedEngine((call) => queueMicrotask(() => play(["Hello"], call)));
+  gateway = startGateway([], engine, [modelEntry()], 10, testControl, history);
+  const { error } = await answered(await post(gateway, {}), 503);
+  expect(error).toMatchObject({ code: "history_unavailable" });
+  const { body } = await streamed(gateway, {});
+  expect(body).toMatchObject({ status: "failed", error: { code: "server_error" }, output: [{ status: "completed" }] });
+  expect(gateway.logged.filter((line) => line.includes("could not be stored"))).toHaveLength(2);
+  expect((await whole(gateway, { store: false })).status).toBe("completed");
+});
+
+test("arguments that are an object reach the prompt as they were written", async () => {
+  const server = answering("ok");
+  const call = '{"type":"function_call","call_id":"c","name":"f","arguments":{"b":1.0,"2":[1,2],"1":{"x":1e3}}}';
+  const input = `[{"role":"user","content":"a"},${call},{"type":"function_call_output","call_id":"c","output":"x"}]`;
+  expect((await post(server, `{"model":"${MODEL}","input":${input}}`)).status).toBe(200);
+  expect(promptOf(server.engine.calls[0])).toContain('"arguments": {"b": 1.0, "2": [1, 2], "1": {"x": 1000.0}}');
 });
 
 describe("truncation", () => {

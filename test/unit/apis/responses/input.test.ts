@@ -196,6 +196,7 @@ describe("other items", () => {
 
 test.each<[string, Loose, string]>([
   ["no type and no role", { content: "a" }, "input[0].type"],
+  ["no role, but an id", { id: "msg_1", content: "a" }, "input[0].type"],
   ["a role that is none", { role: "tool", content: "a" }, "input[0].role"],
   ["no content", { role: "user" }, "input[0].content"],
   ["content that is a number", { role: "user", content: 1 }, "input[0].content"],
