@@ -43,13 +43,25 @@ export function startBatch(batch: Batch, history: HistoryStore, context: ServerC
   const controller = new AbortController();
   const abort = (reason: GatewayError) => controller.abort(reason);
   const stopWatch = watch(batch, history, abort);
+  // a shutdown waits for it; its limit of time is that of each request, not of the batch
+  const scope = context.scopes.begin(batch.id, new AbortController().signal, batch.tenant);
   const done = work(batch, history, context, controller.signal)
     .catch((error: unknown) => {
-      if (error instanceof NotOursError || error instanceof ShuttingDownError) return;
+      if (error instanceof NotOursError) return undefined;
+      if (error instanceof ShuttingDownError) return leave(batch, history);
       context.log.error("a batch of messages stands still", { request: batch.id, error });
+      return undefined;
     })
-    .finally(stopWatch);
+    .finally(() => {
+      stopWatch();
+      scope.finish();
+    });
   context.runs.add({ id: batch.id, done, abort });
+}
+
+/** The next gateway need not wait until it is clear that nobody works on it. */
+async function leave({ tenant, id }: Batch, history: HistoryStore): Promise<void> {
+  await history.updateResponse({ tenant, id, updatedAt: 0, ifStatus: ["in_progress", "canceling"] }).catch(() => {});
 }
 
 async function work(
