@@ -10,7 +10,9 @@ import { FleetBoard } from "../threads/fleet-board.ts";
 import { collect, startHeapCare } from "../threads/heap-care.ts";
 import { createApp } from "./app.ts";
 import type { ServerContext } from "./context.ts";
+import { watchLostRuns } from "./lost-runs.ts";
 import { RequestScopes } from "./request-scope.ts";
+import { responsesSocket } from "./responses-socket.ts";
 import { RunRegistry } from "./runs.ts";
 import { warmUp } from "./warm-up.ts";
 
@@ -91,7 +93,7 @@ export function startServing(
   );
   const scopes = new RequestScopes(config.requestTimeoutSecs);
   let draining = false;
-  const app = createApp({
+  const context: ServerContext = {
     config,
     fleet,
     control,
@@ -100,8 +102,10 @@ export function startServing(
     ...kept,
     runs: new RunRegistry(),
     draining: () => draining,
-  });
+  };
+  const app = createApp(context);
   app.compile();
+  const socket = responsesSocket(context);
   const server = Bun.serve({
     hostname: config.host,
     port,
@@ -110,11 +114,14 @@ export function startServing(
     idleTimeout: IDLE_SECS,
     // Bun would answer a larger body with an empty 413; the limit is ours to keep, with an error that clients can read.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: app.fetch,
+    fetch: (request, server) => (socket.wants(request) ? socket.upgrade(request, server) : app.fetch(request)),
+    websocket: socket.handler,
     error: () => new Response(null, { status: 500 }),
   });
   app.server = server;
   const stopHeapCare = startHeapCare(scopes);
+  // one thread of a gateway is enough
+  const stopWatch = thread === 0 ? watchLostRuns(context) : () => {};
   const tidied = new Set<string>();
   const tidying = new Set<ReturnType<typeof setTimeout>>();
 
@@ -143,6 +150,7 @@ export function startServing(
     },
     async drain(graceMs) {
       draining = true;
+      socket.drain();
       const stopped = server.stop();
       const idle = scopes.whenIdle();
       let timer: ReturnType<typeof setTimeout> | undefined;
@@ -159,6 +167,7 @@ export function startServing(
     },
     async stop() {
       stopHeapCare();
+      stopWatch();
       for (const timer of tidying) clearTimeout(timer);
       await server.stop(true);
       fleet.close();

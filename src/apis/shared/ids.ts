@@ -8,6 +8,7 @@ export type IdPrefix =
   | "fc_"
   | "ctc_"
   | "cmp_"
+  | "steer_"
   | "conv_"
   | "call_"
   | "toolu_"

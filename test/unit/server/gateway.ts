@@ -118,6 +118,7 @@ export function startGateway(
     snapshot,
     fleet,
     ...kept,
+    socket,
     routes: app.routes.filter(({ path }) => path !== "*").map(({ method, path }) => ({ method, path })),
     draining: false,
     post: (body, headers = {}) =>

@@ -13,9 +13,10 @@ import { answered, post } from "../responses/http.ts";
 export function gatewayOver(
   history: HistoryStore | null = testHistory(),
   script?: (call: ScriptedCall) => void,
+  more: Parameters<typeof modelEntry>[0] = {},
 ): Gateway {
   const engine = new ScriptedEngine(script === undefined ? undefined : (call) => queueMicrotask(() => script(call)));
-  return startGateway([], engine, [modelEntry({ parsers: QWEN })], 10, testControl, history);
+  return startGateway([], engine, [modelEntry({ parsers: QWEN, ...more })], 10, testControl, history);
 }
 
 /** The engine's nth call, once it has come. */
