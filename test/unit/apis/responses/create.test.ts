@@ -416,6 +416,21 @@ describe("engines that fail", () => {
   });
 });
 
+test("in a long silence the status goes out with the first events; what fails then is told in the stream", async () => {
+  const engine = new ScriptedEngine(
+    (call) => void setTimeout(() => call.end(new EngineError("overloaded", "full")), 1500),
+  );
+  gateway = startGateway(["--sse-heartbeat-secs", "1"], engine, [modelEntry()]);
+  const { body, events } = await streamed(gateway, {});
+  expect(events.map(({ type }) => type)).toEqual([
+    "response.created",
+    "response.in_progress",
+    "error",
+    "response.failed",
+  ]);
+  expect(body["error"]).toEqual({ code: "rate_limit_exceeded", message: "full. Please try again in 1s." });
+});
+
 test("a client that leaves ends the engine's work, and the request", async () => {
   gateway = responsesGateway((call) => void call.chunk(encode("for ever")).idle());
   const controller = new AbortController();
