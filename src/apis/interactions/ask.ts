@@ -116,7 +116,8 @@ export function interactionAsk(body: InteractionsRequest, { model, context, open
       sampling: sampling(body),
       constraint,
       tooLong: "clamp",
-      stream: body.stream === true,
+      // one in the background has readers, too
+      stream: body.stream === true || body.background === true,
       param: "input",
       ...dispatchAsk(body),
     },

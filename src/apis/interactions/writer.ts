@@ -49,8 +49,9 @@ export interface WriterOptions {
  *
  *     interaction.created, of each step step.start, its step.delta and step.stop, then [error], interaction.completed
  *
- * A call that was cut off has no step.stop and is not in the object, so that no client takes half a call for a whole one. An error before
- * the first event leaves nothing written: then the request has failed, not the interaction.
+ * A call that the answer's length or an error cut off has no step.stop and is not in the object, so that no client takes half a call for a
+ * whole one; one that the model itself left unfinished is a step like others, as steps have numbers without gaps. An error before the first
+ * event leaves nothing written: then the request has failed, not the interaction.
  */
 export class InteractionWriter implements TurnListener {
   started = false;
@@ -64,6 +65,8 @@ export class InteractionWriter implements TurnListener {
   private readonly steps: string[] = [];
   private state: InteractionState;
   private calls = 0;
+  /** A call that was begun and has not become whole. */
+  private cut: TurnItem | undefined;
   /** There was text, or a complete call. */
   private says = false;
   /** Characters of the open item that were told. */
@@ -94,6 +97,7 @@ export class InteractionWriter implements TurnListener {
 
   opened(item: TurnItem): void {
     this.begun();
+    if (this.cut !== undefined) this.closed(this.cut, true);
     this.told = 0;
     this.events?.start(item.at, item.kind, openStep(item));
   }
@@ -107,6 +111,7 @@ export class InteractionWriter implements TurnListener {
 
   closed(item: TurnItem, complete: boolean): void {
     const { kind, text } = item;
+    this.cut = kind === "call" && !complete ? item : undefined;
     if (kind === "call") {
       if (!complete) return;
       this.calls++;
@@ -122,6 +127,7 @@ export class InteractionWriter implements TurnListener {
   ended(end: TurnEnd): void {
     this.begun();
     const isCut = end.reason === "length";
+    if (!isCut && this.cut !== undefined) this.closed(this.cut, true);
     if (!isCut && !this.says) this.emptyOutput();
     this.finish(isCut ? "incomplete" : this.calls > 0 ? "requires_action" : "completed", usageOf(end));
   }
