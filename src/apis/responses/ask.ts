@@ -64,7 +64,7 @@ export function askedConversation(
   const own = typeof items === "string" ? [] : items;
   const all = [...context, ...own];
   const sent = body.tools ?? [];
-  const lossless = losslessList(raw, "tools") ?? sent;
+  const lossless = (sent.length > 0 ? losslessList(raw, "tools") : undefined) ?? sent;
   const added = toolsOfItems(all);
   const tools = responseTools([...sent, ...added], [...lossless, ...added]);
   const turns = new Turns();

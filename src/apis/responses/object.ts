@@ -71,7 +71,16 @@ export function requestFields(body: ResponsesRequest, { sampling }: ModelDefault
 }
 
 /** The object that clients see. */
-export function responseObject({ id, createdAt, fields }: ResponseHead, state: ResponseState): Loose {
+export const responseObject = (head: ResponseHead, state: ResponseState): Loose => ({
+  ...stateFields(head, state),
+  ...head.fields,
+});
+
+/** Its JSON text, of `fields` as JSON text: those may be long, and are the same in several events. */
+export const responseText = (head: ResponseHead, fields: string, state: ResponseState): string =>
+  `${JSON.stringify(stateFields(head, state)).slice(0, -1)},${fields.slice(1)}`;
+
+function stateFields({ id, createdAt }: ResponseHead, state: ResponseState): Loose {
   const { status, output, error, incomplete, usage, completedAt } = state;
   return {
     id,
@@ -81,7 +90,6 @@ export function responseObject({ id, createdAt, fields }: ResponseHead, state: R
     status,
     error: error ?? null,
     incomplete_details: incomplete === undefined ? null : { reason: incomplete },
-    ...fields,
     output,
     usage: usage ?? null,
   };

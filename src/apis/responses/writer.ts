@@ -4,7 +4,14 @@ import type { TurnEnd, TurnItem, TurnListener } from "../shared/turn.ts";
 import { ResponseCancelledError, type ResponseFailure, responseFailure } from "./errors.ts";
 import type { EventWriter, TellDelta } from "./events.ts";
 import { type ItemOptions, OutputItem } from "./items.ts";
-import { type ResponseHead, type ResponseState, type ResponseStatus, responseObject, usageOf } from "./object.ts";
+import {
+  type ResponseHead,
+  type ResponseState,
+  type ResponseStatus,
+  responseObject,
+  responseText,
+  usageOf,
+} from "./object.ts";
 import type { Loose } from "./schema.ts";
 
 export interface WriterOptions extends ItemOptions {
@@ -39,6 +46,8 @@ export class ResponseWriter implements TurnListener {
   private readonly output: Loose[] = [];
   private open: OutputItem | undefined;
   private tell: TellDelta = () => {};
+  /** JSON text of the members that stay the same. */
+  private fields: string | undefined;
   private state: ResponseState = { status: "in_progress", output: [] };
 
   constructor(
@@ -175,8 +184,9 @@ export class ResponseWriter implements TurnListener {
 
   private lifecycle(name: string, status: ResponseStatus): void {
     if (this.out === undefined) return;
-    const object = responseObject(this.options.head, { ...this.state, status });
-    this.event(`response.${name}`, `"response":${JSON.stringify(object)},`);
+    const { head } = this.options;
+    this.fields ??= JSON.stringify(head.fields);
+    this.event(`response.${name}`, `"response":${responseText(head, this.fields, { ...this.state, status })},`);
   }
 
   private event(type: string, members: string): void {

@@ -1,10 +1,11 @@
 /** Responses over HTTP with an engine in memory: asked whole and streamed, with each object and event checked. */
-import { expect } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import { checkResponse, type ResponseBody, type ResponseEvent } from "../../../support/schemas/responses.ts";
 import { checkEvents, readEvents } from "../../../support/schemas/responses-order.ts";
+import { decodeAll } from "../../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { type Gateway, MODEL, modelEntry, startGateway } from "../../server/gateway.ts";
-import { QWEN } from "../../server/tool-chat.ts";
+import { play, QWEN } from "../../server/tool-chat.ts";
 
 export function responsesGateway(
   script: (call: ScriptedCall) => void,
@@ -13,6 +14,38 @@ export function responsesGateway(
   const engine = new ScriptedEngine((call) => queueMicrotask(() => script(call)));
   return startGateway([], engine, [modelEntry({ parsers: QWEN, ...more })]);
 }
+
+/** Gateways of a test, stopped behind it. Call it once in a file. */
+export function gatewaysOfTests() {
+  const open: Gateway[] = [];
+  afterEach(async () => {
+    for (const gateway of open.splice(0)) await gateway.stop();
+  });
+  const stopped = (gateway: Gateway): Gateway => {
+    open.push(gateway);
+    return gateway;
+  };
+  return {
+    stopped,
+    /** One whose engine always says the same. */
+    answering: (
+      text: string,
+      more: Parameters<typeof play>[2] = {},
+      entry: Parameters<typeof modelEntry>[0] = {},
+    ): Gateway => stopped(responsesGateway((call) => play([text], call, more), entry)),
+  };
+}
+
+/** The prompt that an engine was sent, with its special tokens. */
+export const promptOf = (call: ScriptedCall | undefined): string => decodeAll([...call!.request.tokenIds], false);
+
+export const WEATHER = {
+  type: "function",
+  name: "get_weather",
+  description: "Tells the weather",
+  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  strict: null,
+};
 
 export const post = (gateway: Gateway, body: unknown, init: RequestInit = {}): Promise<Response> =>
   fetch(`${gateway.url}/v1/responses`, {
