@@ -2,6 +2,7 @@ import type { ChoiceFinish, TokenLogprobs } from "../engines/engine.ts";
 import type { ContentFilter } from "../parsers/filter.ts";
 import type { OutputParser } from "../parsers/parser.ts";
 import type { TokenDecoder, Tokenizer } from "../tokenizer/tokenizer.ts";
+import { continuedDecoder } from "./continued-decoder.ts";
 import type { FinishReason, GenerationSink, LogprobEntry } from "./events.ts";
 import { type CallOptions, OutputParts } from "./output-parts.ts";
 import { StopMatcher } from "./stops.ts";
@@ -9,6 +10,8 @@ import { StopMatcher } from "./stops.ts";
 /** What a generation does with the tokens of each choice. */
 export interface OutputOptions {
   readonly skipSpecialTokens: boolean;
+  /** Ids that the answer goes on behind, in one text with them; undefined: it is a text of its own. */
+  readonly continues?: Uint32Array | undefined;
   readonly stop: readonly string[];
   /** Stop strings end an answer in its reasoning as well, not only in its content. */
   readonly stopInReasoning: boolean;
@@ -87,7 +90,7 @@ export class Choice {
     private readonly options: OutputOptions,
   ) {
     const { parsing, stop } = options;
-    this.decoder = tokenizer.decoder({ skipSpecialTokens: options.skipSpecialTokens });
+    this.decoder = continuedDecoder(tokenizer, options.skipSpecialTokens, options.continues);
     this.stops = stop.length > 0 ? new StopMatcher(stop, options.includeStop) : undefined;
     this.parts = new OutputParts(parsing ?? NO_CALLS);
     this.stopsBehindParser = this.stops !== undefined && parsing !== undefined && !options.stopInReasoning;

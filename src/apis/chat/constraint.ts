@@ -1,6 +1,6 @@
 import type { Constraint } from "../../engines/engine.ts";
 import { InvalidRequestError } from "../../errors.ts";
-import { constraintExtensions, onlyOne } from "../shared/constraint.ts";
+import { type ConstraintFields, constraintExtensions, onlyOne } from "../shared/constraint.ts";
 import type { ChatRequest } from "./schema.ts";
 
 const bad = (param: string, message: string) => new InvalidRequestError(message, { param });
@@ -40,7 +40,7 @@ function responseFormat(format: NonNullable<ChatRequest["response_format"]>): Co
 }
 
 /** The one constraint of a request, from whichever of the accepted fields; two of them are refused. */
-export function chatConstraint(body: ChatRequest): Constraint | undefined {
+export function chatConstraint(body: ConstraintFields & Pick<ChatRequest, "response_format">): Constraint | undefined {
   const own = body.response_format ? responseFormat(body.response_format) : undefined;
   const others = constraintExtensions(body);
   return onlyOne(own === undefined ? others : [own, ...others], "response_format");

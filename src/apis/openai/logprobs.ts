@@ -2,7 +2,7 @@ import type { LogprobEntry, TopLogprob } from "../../generation/events.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 
 /** JSON has no minus infinity; vLLM and OpenAI show this instead. */
-const LOWEST = -9999;
+export const LOWEST = -9999;
 
 export interface TokenLogprob {
   readonly token: string;

@@ -11,12 +11,14 @@ const invalid = (param: string, problem: string) =>
 
 /**
  * The texts of an `input`: a string, a list of strings, a list of token ids, or a list of such lists. `at` is where each stands in the
- * request, for errors. Checked by hand: lists are long. Throws InvalidRequestError for other values, and for texts without content.
+ * request, for errors. Checked by hand: lists are long. Throws InvalidRequestError for other values, and for texts without content
+ * unless `mayBeEmpty`.
  */
-export function poolingInputs(input: unknown, param: string, vocabSize: number): PoolingInput[] {
+export function poolingInputs(input: unknown, param: string, vocabSize: number, mayBeEmpty = false): PoolingInput[] {
   if (input === undefined || input === null)
     throw new InvalidRequestError(`Missing required parameter: '${param}'`, { param });
-  if (typeof input === "string") return [textInput(input, param)];
+  const textOf = (text: string, at: string) => (mayBeEmpty ? { text, at } : textInput(text, at));
+  if (typeof input === "string") return [textOf(input, param)];
   if (!Array.isArray(input)) throw invalid(param, "expected a string, a list of strings, or token ids");
   const list: readonly unknown[] = input;
   if (list.length === 0) throw invalid(param, "it is empty");
@@ -24,7 +26,7 @@ export function poolingInputs(input: unknown, param: string, vocabSize: number):
   const isText = typeof list[0] === "string";
   return list.map((item, i): PoolingInput => {
     const at = `${param}[${i}]`;
-    if (isText && typeof item === "string") return textInput(item, at);
+    if (isText && typeof item === "string") return textOf(item, at);
     if (!isText && Array.isArray(item)) return { at, tokenIds: tokenIds(item, at, vocabSize) };
     throw invalid(at, isText ? "expected a string like the others" : "expected a string or a list of token ids");
   });

@@ -6,7 +6,11 @@ import type { ServerContext } from "../../server/context.ts";
 import { EventStream } from "../../server/event-stream.ts";
 import { logFailure } from "../../server/log-failure.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import type { PreparedCall } from "./call.ts";
+
+/** What can be answered: a call, or several in one. */
+interface Runnable<Sink> {
+  run(sink: Sink, signal: AbortSignal): RunningGeneration;
+}
 
 /** Where the frames of a stream go. */
 export interface FrameWriter {
@@ -49,9 +53,9 @@ export interface StreamOptions {
  * the stream. Resolves then, or at the first heartbeat; rejects with the error of a call that failed before. The scope is finished when
  * the sink has ended or cut the stream, or the client has left, which ends the work for it.
  */
-export async function streamAnswer(
-  call: PreparedCall,
-  makeSink: (out: FrameWriter, first: () => void) => StreamSink,
+export async function streamAnswer<Sink extends StreamSink>(
+  call: Runnable<Sink>,
+  makeSink: (out: FrameWriter, first: () => void) => Sink,
   { path, headers, keepAlive, keepAliveMs }: StreamOptions,
   context: ServerContext,
   scope: RequestScope,
@@ -92,9 +96,9 @@ export async function streamAnswer(
 }
 
 /** Runs a call to its end. The scope stays open. Rejects with the GatewayError that it failed with. */
-export async function collectAnswer(
-  call: PreparedCall,
-  sink: AnswerSink,
+export async function collectAnswer<Sink extends AnswerSink>(
+  call: Runnable<Sink>,
+  sink: Sink,
   { signal }: Pick<RequestScope, "signal">,
 ): Promise<void> {
   await call.run(sink, signal).done;

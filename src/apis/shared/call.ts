@@ -3,7 +3,7 @@ import type { Constraint, SamplingParams } from "../../engines/engine.ts";
 import { InvalidRequestError } from "../../errors.ts";
 import { dispatcher } from "../../fleet/dispatch.ts";
 import type { Model } from "../../fleet/view.ts";
-import type { OutputOptions, ParsingOptions } from "../../generation/choice.ts";
+import type { OutputOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
 import type { GenerationSink } from "../../generation/events.ts";
 import type { Prompt } from "../../generation/prompt.ts";
@@ -76,7 +76,8 @@ export async function prepareCall(ask: TextAsk, context: ServerContext, scope: R
       { ...planned, plan: by },
       { constrained: constraint !== undefined, mergesReasoning: ask.mergesReasoning === true },
     );
-    return generationOf(ask, model, prompt, sampled(ask, model, prompt, constraint), parsing, context, scope);
+    const sampling = sampled(ask, model, prompt, constraint);
+    return generationOf(ask, model, prompt, sampling, { parsing }, context, scope);
   };
   const generation = generationBy(plan);
   const otherwise = plan.otherwise && generationBy({ ...plan, ...plan.otherwise });
@@ -117,7 +118,8 @@ export async function prepareRaw(ask: RawAsk, context: ServerContext, scope: Req
       : { text: "", tokenIds: keepLast(given, ask.keepLast) };
   if (prompt.tokenIds.length === 0) throw new InvalidRequestError(`The ${param} is empty`, { param });
   const sampling = sampled(ask, model, prompt, ask.constraint);
-  const generation = generationOf(ask, model, prompt, sampling, undefined, context, scope);
+  const reading = { parsing: undefined, continues: prompt.tokenIds };
+  const generation = generationOf(ask, model, prompt, sampling, reading, context, scope);
   return {
     model,
     prompt,
@@ -156,7 +158,7 @@ function generationOf(
   model: Model,
   prompt: Prompt,
   sampling: SamplingParams,
-  parsing: ParsingOptions | undefined,
+  { parsing, continues }: Pick<OutputOptions, "parsing" | "continues">,
   context: ServerContext,
   scope: RequestScope,
 ): Generation {
@@ -164,6 +166,7 @@ function generationOf(
   const choices = sampling.n ?? 1;
   const output: OutputOptions = {
     skipSpecialTokens: sampling.skipSpecialTokens ?? true,
+    continues,
     stop,
     stopTokenIds: new Set(sampling.stopTokenIds),
     eosTokenIds: sampling.ignoreEos === true ? new Set() : model.eosTokenIds,

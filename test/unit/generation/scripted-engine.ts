@@ -24,7 +24,10 @@ export class ScriptedCall {
   ) {}
 
   /** New tokens of a choice. Like a real adapter, the object given out is scrapped afterwards. */
-  chunk(ids: readonly number[], more: { index?: number; logprobs?: TokenLogprobs; cachedTokens?: number } = {}): this {
+  chunk(
+    ids: readonly number[],
+    more: { index?: number; logprobs?: TokenLogprobs; promptLogprobs?: TokenLogprobs; cachedTokens?: number } = {},
+  ): this {
     if (this.over) return this;
     const tokenIds = new Uint32Array(ids.length + 3);
     tokenIds.set(ids);
@@ -35,7 +38,7 @@ export class ScriptedCall {
       promptTokens: this.request.tokenIds.length,
       cachedTokens: more.cachedTokens ?? 0,
       outputLogprobs: more.logprobs,
-      promptLogprobs: undefined,
+      promptLogprobs: more.promptLogprobs,
     };
     this.handler.onChunk(chunk);
     tokenIds.fill(0);
