@@ -54,6 +54,8 @@ export interface ToolDefinition {
   readonly strict: boolean;
   /** What templates get, as plain data or as `parseLossless` gives it: `{type: "function", function: {…}}`. Absent: made from the above. */
   readonly declaration?: unknown;
+  /** A message of the conversation tells the model of it: it may be called, but templates do not list it, so that prompts keep their beginning. */
+  readonly toldInside?: true;
 }
 
 /** `allowed`: only these tools count. `named`: this one must be called; the mode is `required` then. */
@@ -93,7 +95,7 @@ export interface Conversation {
   readonly templateVariables: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 }
 
-/** The tools that templates and models are given: all, or those that the choice allows. */
+/** The tools that models are given: all, or those that the choice allows. */
 export function offeredTools({
   tools,
   toolChoice,
@@ -101,6 +103,10 @@ export function offeredTools({
   const { allowed } = toolChoice;
   return allowed === undefined ? tools : tools.filter(({ name }) => allowed.includes(name));
 }
+
+/** Those of them that templates list. */
+export const listedTools = (conversation: Pick<Conversation, "tools" | "toolChoice">): readonly ToolDefinition[] =>
+  offeredTools(conversation).filter(({ toldInside }) => toldInside !== true);
 
 /** Text of a message's content: parts on lines of their own, as vLLM gives them to templates that take text only. */
 export const contentText = (content: Content): string =>

@@ -9,7 +9,7 @@ import {
 } from "../template/chat-template.ts";
 import { prepareMessages } from "../template/prepare-messages.ts";
 import { type EncodeOptions, type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
-import { type Conversation, offeredTools } from "./conversation.ts";
+import { type Conversation, listedTools } from "./conversation.ts";
 import { templateMessages } from "./template-messages.ts";
 import { type TemplateTraits, templateTraits } from "./template-traits.ts";
 import { toolDeclaration } from "./tools/declaration.ts";
@@ -107,7 +107,7 @@ function templateInput(
   { now }: { readonly now?: Date },
 ): TemplateInput {
   const { addGenerationPrompt, continueFinalMessage, documents, template: name } = conversation;
-  const tools = offeredTools(conversation);
+  const tools = listedTools(conversation);
   const traits = traitsFor(conversation, template);
   const systemInPlace = conversation.systemInPlace === true;
   const messages = templateMessages(conversation.messages, traits, { systemInPlace });
@@ -130,7 +130,7 @@ export function traitsFor(conversation: Conversation, template: ChatTemplate): T
 
 /** Is the template given a list of tools? An empty one is a list as well. */
 const givesTools = (conversation: Conversation): boolean =>
-  offeredTools(conversation).length > 0 || conversation.emptyToolList === true;
+  listedTools(conversation).length > 0 || conversation.emptyToolList === true;
 
 /** The conversation with thinking switched off, whatever it asked for; undefined where its template has no switch. */
 export function withoutThinking(conversation: Conversation, template: ChatTemplate): Conversation | undefined {

@@ -32,9 +32,6 @@ export function givenText(block: SentBlock, at: string): string {
       return documentText(block, at);
     case "search_result":
       return searchText(block, at);
-    // the tool itself is in the list of tools, whether its loading was to be put off or not
-    case "tool_reference":
-      return `Tool found: ${stringOf(block, "tool_name", at)}`;
     default:
       throw unsupported(`content of type '${block.type.slice(0, 40)}'`, `${at}.type`);
   }
@@ -66,16 +63,30 @@ const contentText = (content: unknown, at: string): string => {
   return typeof parts === "string" ? parts : parts.map(({ text }) => text).join("\n");
 };
 
-/** A string, or a list of blocks that have a text, as content. */
-export function givenContent(content: unknown, at: string): Content {
+/** A string, or a list of blocks that have a text, as content. `tell`: what the model is told of tools that are referred to. */
+export function givenContent(content: unknown, at: string, tell?: (tools: readonly string[]) => string): Content {
   if (content === undefined || content === null) return "";
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) throw wrong(at, `${at} must be a string or a list of blocks`);
-  const parts = content.map((block: unknown, i): TextPart => {
+  const parts: TextPart[] = [];
+  /** Names of tools that stand one behind the other. */
+  let found: string[] = [];
+  const tellFound = () => {
+    if (found.length > 0 && tell !== undefined) parts.push({ type: "text", text: tell(found) });
+    found = [];
+  };
+  content.forEach((block: unknown, i) => {
+    const place = `${at}[${i}]`;
     if (!isObject(block) || typeof block["type"] !== "string")
-      throw wrong(`${at}[${i}].type`, `${at}[${i}].type must be a string`);
-    return { type: "text", text: givenText(block as SentBlock, `${at}[${i}]`) };
+      throw wrong(`${place}.type`, `${place}.type must be a string`);
+    const sent = block as SentBlock;
+    if (sent.type === "tool_reference" && tell !== undefined) found.push(stringOf(sent, "tool_name", place));
+    else {
+      tellFound();
+      parts.push({ type: "text", text: givenText(sent, place) });
+    }
   });
+  tellFound();
   return parts.length === 0 ? "" : parts;
 }
 

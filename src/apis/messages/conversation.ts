@@ -8,9 +8,10 @@ import { refuseUnsupportedPrompt } from "../shared/sampling-fields.ts";
 import { losslessMember } from "../shared/tools.ts";
 import { wrong } from "./blocks.ts";
 import { type OpenThinking, readHistory } from "./history.ts";
+import { LateTools } from "./late-tools.ts";
 import type { CountTokensRequest } from "./schema.ts";
 import { type Thinking, thinkingOf } from "./thinking.ts";
-import { messageTools } from "./tools.ts";
+import { declaredTools, toolUse } from "./tools.ts";
 
 export interface MessageConversation {
   readonly conversation: Conversation;
@@ -36,15 +37,16 @@ export function messageConversation(
     throw new UnsupportedError("mcp_servers is not supported", { param: "mcp_servers" });
   if (body.thread) throw new ThreadUnsupportedError();
   const thinking = thinkingOf(body, maxTokens);
-  const { messages, isPrefill } = readHistory(body, open, raw);
+  const late = new LateTools(declaredTools(body, raw));
+  const { messages, isPrefill } = readHistory(body, { open, late, raw });
   const format = formatOf(body, raw);
-  const effort = body.output_config?.effort ?? undefined;
+  const effort = effortOf(body);
   if (effort !== undefined && !EFFORTS.includes(effort))
     throw wrong("output_config.effort", `output_config.effort must be one of ${EFFORTS.join(", ")}`);
   const variables = body.chat_template_kwargs ?? undefined;
   const conversation: Conversation = {
     messages,
-    ...messageTools(body, raw),
+    ...toolUse(body, late.tools),
     addGenerationPrompt: !isPrefill,
     continueFinalMessage: isPrefill,
     systemInPlace: true,
@@ -55,6 +57,12 @@ export function messageConversation(
     templateVariables: variables === undefined ? {} : lossless(raw, "chat_template_kwargs", variables),
   };
   return { conversation, thinking, format: format && { kind: "json_schema", schema: format.text } };
+}
+
+/** That of the last system message that names one, else the request's. */
+function effortOf({ messages, output_config: config }: CountTokensRequest): string | undefined {
+  const last = messages.findLast(({ role, output_config: own }) => role === "system" && own?.effort);
+  return last?.output_config?.effort ?? config?.effort ?? undefined;
 }
 
 /** A member as sent, where the text that it is in is known. */

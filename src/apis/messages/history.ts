@@ -3,6 +3,7 @@ import type { Message } from "../../generation/conversation.ts";
 import { Turns } from "../../generation/turns.ts";
 import { givenContent, givenText, isServerBlock, stringOf, traceOf, wrong } from "./blocks.ts";
 import { type InputTexts, inputTexts } from "./inputs.ts";
+import type { LateTools } from "./late-tools.ts";
 import type { MessagesRequest, SentBlock, SentMessage } from "./schema.ts";
 import { systemContent } from "./system.ts";
 
@@ -15,27 +16,34 @@ export interface History {
   readonly isPrefill: boolean;
 }
 
-interface Reading {
+export interface HistoryOptions {
+  readonly open: OpenThinking;
+  /** Learns of the tools that the messages bring in. */
+  readonly late: LateTools;
+  /** The text of the request, so that prompts print numbers and the order of keys as sent. */
+  readonly raw: string | undefined;
+}
+
+interface Reading extends HistoryOptions {
   readonly turns: Turns;
   readonly inputs: InputTexts;
-  readonly open: OpenThinking;
 }
 
 /**
- * `raw`: the text of the request, so that prompts print numbers and the order of keys as sent. Thinking counts only with a signature of
- * ours, which a client that alters the text does not have. Throws InvalidRequestError.
+ * Thinking counts only with a signature of ours, which a client that alters the text does not have. System messages that are for one turn
+ * of the user's alone go with the next one. Throws InvalidRequestError.
  */
 export function readHistory(
   { messages, system }: Pick<MessagesRequest, "messages" | "system">,
-  open: OpenThinking,
-  raw: string | undefined,
+  options: HistoryOptions,
 ): History {
   const turns = new Turns({ joinUsers: true });
-  const reading: Reading = { turns, inputs: inputTexts(raw), open };
+  const reading: Reading = { ...options, turns, inputs: inputTexts(options.raw) };
+  const lastUser = messages.findLastIndex(({ role }) => role === "user");
   const lead = systemContent(system, "system");
   if (lead !== undefined) turns.system(lead);
   messages.forEach((message, i) => {
-    readMessage(message, i, reading);
+    if (message.clear_at !== "next_user_message" || i > lastUser) readMessage(message, i, reading);
   });
   const isPrefill = messages.at(-1)?.role === "assistant" && turns.messages.at(-1)?.role === "assistant";
   if (isPrefill) checkPrefill(messages.at(-1)!, `messages[${messages.length - 1}].content`);
@@ -44,14 +52,17 @@ export function readHistory(
 
 function readMessage({ role, content }: SentMessage, i: number, reading: Reading): void {
   const at = `messages[${i}].content`;
-  const { turns } = reading;
+  const { turns, late } = reading;
+  if (role === "system") {
+    const text = systemContent(content, at, late);
+    if (text !== undefined) turns.system(text);
+    return;
+  }
+  if (content === undefined || content === null) throw wrong(at, `Missing required parameter: '${at}'`);
   const blocks: readonly SentBlock[] =
     typeof content === "string" ? [{ type: "text", text: content }] : (content as readonly SentBlock[]);
-  if (role === "system") {
-    const text = systemContent(content, at);
-    if (text !== undefined) turns.system(text);
-  } else if (role === "user") {
-    readUser(blocks, at, turns);
+  if (role === "user") {
+    readUser(blocks, at, reading);
   } else if (role === "assistant") {
     blocks.forEach((block, k) => {
       readAssistant(block, i, k, reading);
@@ -62,10 +73,11 @@ function readMessage({ role, content }: SentMessage, i: number, reading: Reading
 }
 
 /** Results stand right behind the calls that they answer, whatever was written before them. */
-function readUser(blocks: readonly SentBlock[], at: string, turns: Turns): void {
+function readUser(blocks: readonly SentBlock[], at: string, { turns, late }: Reading): void {
+  const tell = (names: readonly string[]) => late.tell(names);
   blocks.forEach((block, k) => {
     if (block.type !== "tool_result") return;
-    const content = givenContent(block["content"], `${at}[${k}].content`);
+    const content = givenContent(block["content"], `${at}[${k}].content`, tell);
     turns.result(stringOf(block, "tool_use_id", `${at}[${k}]`), content, {
       ...(block["is_error"] === true && { isError: true }),
     });
@@ -116,7 +128,8 @@ const textOr = (value: unknown): string => (typeof value === "string" ? value : 
 
 /** Only text can be gone on with. */
 function checkPrefill({ content }: SentMessage, at: string): void {
-  const last = typeof content === "string" ? undefined : content.at(-1);
+  if (typeof content === "string" || !content) return;
+  const last = content.at(-1);
   if (last === undefined || last.type === "text") return;
   const param = `${at}[${content.length - 1}]`;
   throw wrong(

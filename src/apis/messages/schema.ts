@@ -6,9 +6,13 @@ const object = t.Record(t.String(), t.Unknown());
 /** Blocks are checked by hand, so that errors name the field of the one kind that was meant. */
 const content = t.Union([t.String(), t.Array(t.Object({ type: t.String() }, { additionalProperties: true }))]);
 
+const effort = maybe(t.String({ description: "low, medium, high, xhigh or max" }));
+
 const message = t.Object({
   role: t.String({ description: "user, assistant or system" }),
-  content,
+  content: maybe(content),
+  clear_at: maybe(t.String({ description: "of a system message: next_user_message or never" })),
+  output_config: maybe(t.Object({ effort })),
 });
 
 const outputFormat = t.Object({ type: t.String({ description: "json_schema" }), schema: t.Optional(object) });
@@ -30,12 +34,12 @@ const promptFields = {
     t.Object({
       type: t.String({ description: "enabled, disabled, adaptive or between_tools" }),
       budget_tokens: maybe(int({ minimum: 1024 })),
-      display: maybe(t.String({ description: "summarized or omitted" })),
+      display: maybe(t.String({ description: "omitted: signatures in the place of thoughts" })),
     }),
   ),
   output_config: maybe(
     t.Object({
-      effort: maybe(t.String({ description: "low, medium, high, xhigh or max" })),
+      effort,
       format: maybe(outputFormat),
     }),
   ),

@@ -10,7 +10,7 @@ export interface Thinking {
 }
 
 /**
- * A budget is checked and no more: no engine's wire can carry it. `maxTokens`: undefined where nothing is generated.
+ * Thoughts are shown as they are, whatever kind of summary is asked for (`summarized`, `updates`). A budget is checked and no more: no engine's wire can carry it. `maxTokens`: undefined where nothing is generated.
  * Throws InvalidRequestError.
  */
 export function thinkingOf(
@@ -21,8 +21,6 @@ export function thinkingOf(
   const { type, budget_tokens: budget, display } = thinking;
   if (!["enabled", "disabled", "adaptive", "between_tools"].includes(type))
     throw wrong("thinking.type", `thinking.type must be enabled, disabled, adaptive or between_tools`);
-  if (display !== undefined && display !== null && display !== "summarized" && display !== "omitted")
-    throw wrong("thinking.display", "thinking.display must be summarized or omitted");
   if (type === "enabled") {
     if (budget === undefined || budget === null)
       throw wrong("thinking.budget_tokens", "Missing required parameter: 'thinking.budget_tokens'");

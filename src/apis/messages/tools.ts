@@ -1,32 +1,45 @@
 /** Tools of a request, and how they are to be used. */
 import { UnsupportedError } from "../../errors.ts";
 import type { Conversation, ToolChoice, ToolDefinition } from "../../generation/conversation.ts";
-import { checkedChoice, functionDefinition, isObject, losslessList } from "../shared/tools.ts";
+import { asModelsWrite, rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import { checkedChoice, functionDefinition, isObject, losslessMember } from "../shared/tools.ts";
 import { stringOf, wrong } from "./blocks.ts";
+import type { DeclaredTool } from "./late-tools.ts";
 import type { CountTokensRequest, SentBlock } from "./schema.ts";
-import { vendorTool } from "./vendor-tools.ts";
+import { type VendorTool, vendorTool } from "./vendor-tools.ts";
 
 /** Anthropic takes 64 characters without dots; tools of MCP servers have both. */
 const NAME = /^[a-zA-Z0-9_.-]{1,128}$/;
 
-type Tools = Pick<Conversation, "tools" | "emptyToolList" | "toolChoice" | "parallelToolCalls">;
-
-/** `raw`: the text of the request, so that templates get schemas with numbers and the order of keys as sent. Throws InvalidRequestError. */
-export function messageTools(body: Pick<CountTokensRequest, "tools" | "tool_choice">, raw: string | undefined): Tools {
-  const sent = (body.tools ?? []) as readonly Readonly<Record<string, unknown>>[];
-  const asSent = losslessList(raw, "tools");
-  const tools = sent.map((tool, i) => definition(tool as SentBlock, asSent?.[i], `tools[${i}]`));
+/**
+ * The tools of a request. `raw`: its text, so that the model gets schemas with numbers and the order of keys as sent.
+ * Throws InvalidRequestError.
+ */
+export function declaredTools(
+  { tools: sent }: Pick<CountTokensRequest, "tools">,
+  raw: string | undefined,
+): DeclaredTool[] {
+  const list = raw === undefined ? undefined : rawMemberText(raw, "tools");
+  const texts = list === undefined ? [] : rawItemTexts(list);
+  const tools = (sent ?? []).map((tool, i) => declaredTool(tool as SentBlock, texts[i], `tools[${i}]`));
   const names = new Set<string>();
-  tools.forEach(({ name }, i) => {
+  tools.forEach(({ definition: { name } }, i) => {
     if (names.has(name)) throw wrong(`tools[${i}].name`, `tools[${i}].name: there is another tool '${name}'`);
     names.add(name);
   });
-  const choice = body.tool_choice ?? undefined;
-  if (choice !== undefined && tools.length === 0) throw wrong("tool_choice", "tool_choice needs tools");
+  return tools;
+}
+
+/** How the tools are to be used. `tools`: those that may be called. Throws InvalidRequestError. */
+export function toolUse(
+  { tools: sent, tool_choice: choice }: Pick<CountTokensRequest, "tools" | "tool_choice">,
+  tools: readonly ToolDefinition[],
+): Pick<Conversation, "tools" | "emptyToolList" | "toolChoice" | "parallelToolCalls"> {
+  if (choice && (sent ?? []).length === 0) throw wrong("tool_choice", "tool_choice needs tools");
   return {
     tools,
-    ...(tools.length === 0 && body.tools && { emptyToolList: true }),
-    toolChoice: checkedChoice(choice && chosen(choice), tools, "tool_choice.name"),
+    ...(sent?.length === 0 && tools.length === 0 && { emptyToolList: true }),
+    toolChoice: checkedChoice(choice ? chosen(choice) : undefined, tools, "tool_choice.name"),
     parallelToolCalls: choice?.disable_parallel_tool_use !== true,
   };
 }
@@ -46,35 +59,39 @@ function chosen({ type, name }: NonNullable<CountTokensRequest["tool_choice"]>):
   }
 }
 
-function definition(tool: SentBlock, asSent: unknown, at: string): ToolDefinition {
+/** `raw`: the text of the tool. */
+export function declaredTool(tool: SentBlock, raw: string | undefined, at: string): DeclaredTool {
+  const isDeferred = tool["defer_loading"] === true;
   const type = tool.type ?? "custom";
-  if (type !== "custom") return implied(tool, type, at);
+  const known = type === "custom" ? undefined : implied(type, at);
   const name = nameOf(tool, at);
-  const schema = tool["input_schema"];
+  const schema = known?.parameters ?? tool["input_schema"];
   if (!isObject(schema)) throw wrong(`${at}.input_schema`, `${at}.input_schema must be an object`);
-  const description = typeof tool["description"] === "string" ? tool["description"] : undefined;
-  const parameters = asSent instanceof Map ? ((asSent.get("input_schema") as unknown) ?? schema) : schema;
-  const declaration = {
-    type: "function",
-    function: { name, ...(description !== undefined && { description }), parameters },
+  const given = typeof tool["description"] === "string" ? tool["description"] : undefined;
+  const description = known?.description ?? given;
+  const asSent = known === undefined && raw !== undefined ? losslessMember(raw, "input_schema") : undefined;
+  const head = { ...(description !== undefined && { description }), name };
+  const schemaText = known === undefined && raw !== undefined ? rawMemberText(raw, "input_schema") : undefined;
+  return {
+    isDeferred,
+    text: asModelsWrite(`${JSON.stringify(head).slice(0, -1)},"parameters":${schemaText ?? JSON.stringify(schema)}}`),
+    definition: functionDefinition(
+      { name, description, parameters: schema, strict: tool["strict"] === true },
+      {
+        type: "function",
+        function: { name, ...(description !== undefined && { description }), parameters: asSent ?? schema },
+      },
+    ),
   };
-  return functionDefinition({ name, description, parameters: schema, strict: tool["strict"] === true }, declaration);
 }
 
 /** A tool that is named by its type. One that Anthropic's servers would run is refused: without it the answer means something else. */
-function implied(tool: SentBlock, type: string, at: string): ToolDefinition {
+function implied(type: string, at: string): VendorTool {
   const known = vendorTool(type);
-  if (known === undefined) {
-    throw new UnsupportedError(`${at}.type: tools of the type '${type.slice(0, 60)}' are not supported`, {
-      param: `${at}.type`,
-    });
-  }
-  const name = nameOf(tool, at);
-  const { description, parameters } = known;
-  return functionDefinition(
-    { name, description, parameters, strict: tool["strict"] === true },
-    { type: "function", function: { name, description, parameters } },
-  );
+  if (known !== undefined) return known;
+  throw new UnsupportedError(`${at}.type: tools of the type '${type.slice(0, 60)}' are not supported`, {
+    param: `${at}.type`,
+  });
 }
 
 function nameOf(tool: SentBlock, at: string): string {

@@ -258,3 +258,92 @@ describe("what the client sends back", () => {
     expect(prompt).not.toContain("XYZ");
   });
 });
+
+describe("tools that come in later", () => {
+  const LATE = {
+    name: "edit_notebook",
+    description: "Edits a notebook",
+    input_schema: { type: "object", properties: { cell: { type: "integer" } } },
+    defer_loading: true,
+  };
+  const SEARCH = { name: "ToolSearch", input_schema: { type: "object", properties: { query: { type: "string" } } } };
+  const first = [user("Edit my notebook")];
+  const search = { type: "tool_use", id: "t1", name: "ToolSearch", input: { query: "select:edit_notebook" } };
+  const found = [
+    ...first,
+    { role: "assistant", content: [search] },
+    user([
+      { type: "tool_result", tool_use_id: "t1", content: [{ type: "tool_reference", tool_name: "edit_notebook" }] },
+    ]),
+  ];
+  const told =
+    '<functions>\n<function>{"description": "Edits a notebook", "name": "edit_notebook", "parameters": {"type": "object", "properties": {"cell": {"type": "integer"}}}}</function>\n</functions>';
+  const opening = (prompt: string) => prompt.replace(/<think>\n\n<\/think>\n\n$/, "");
+
+  test("are told of where they are found, and the prompt before stays as it was", async () => {
+    const before = await asked({ tools: [SEARCH], messages: first });
+    expect((await asked({ tools: [SEARCH, LATE], messages: first })).prompt).toBe(before.prompt);
+    // as Claude Code lists them: by name, in the middle of the others
+    said = `<tool_call>\n{"name": "edit_notebook", "arguments": {"cell": 1}}\n</tool_call>`;
+    const after = await asked({ tools: [CLOCK, LATE, SEARCH], messages: found });
+    const { prompt } = await asked({ tools: [CLOCK, SEARCH], messages: first });
+    expect(after.prompt).toStartWith(opening(prompt));
+    expect(after.prompt).toContain(`<tool_response>\n${told}\n</tool_response>`);
+    expect(after.content).toMatchObject([{ type: "tool_use", name: "edit_notebook", input: { cell: 1 } }]);
+  });
+
+  test("can be forced once they are there", async () => {
+    said = `<tool_call>\n{"name": "edit_notebook", "arguments": {"cell": 1}}\n</tool_call>`;
+    const choice = { tool_choice: { type: "tool", name: "edit_notebook" } };
+    expect((await asked({ tools: [SEARCH, LATE], messages: found, ...choice })).content).toMatchObject([
+      { name: "edit_notebook" },
+    ]);
+    const response = await post(gateway, { ...ask, tools: [SEARCH, LATE], messages: first, ...choice });
+    expect(response.status).toBe(400);
+  });
+
+  test("by additions of a system message, by name or with their definition", async () => {
+    const { defer_loading: _, ...definition } = LATE;
+    for (const tool of [
+      { type: "tool_reference", name: LATE.name },
+      { type: "tool_definition", definition },
+    ]) {
+      const messages = [...first, { role: "system", content: [{ type: "tool_addition", tool }] }];
+      const tools = tool.type === "tool_reference" ? [SEARCH, LATE] : [SEARCH];
+      const { prompt } = await asked({ tools, messages });
+      expect(prompt).toStartWith(
+        opening((await asked({ tools: [SEARCH], messages: first })).prompt).replace(/<\|im_start\|>assistant\n$/, ""),
+      );
+      expect(prompt).toContain(told);
+    }
+    const removal = { type: "tool_removal", tool: { type: "tool_reference", name: "ToolSearch" } };
+    const { prompt } = await asked({ tools: [SEARCH], messages: [...first, { role: "system", content: [removal] }] });
+    expect(prompt).toContain("not available any more: ToolSearch");
+  });
+});
+
+describe("system messages", () => {
+  test("for one turn go with the next one", async () => {
+    const messages = [user("a"), { role: "system", content: "Only now.", clear_at: "next_user_message" }];
+    expect((await asked({ messages })).prompt).toContain("Only now.");
+    const later = [...messages, { role: "assistant", content: "b" }, user("c")];
+    expect((await asked({ messages: later })).prompt).not.toContain("Only now.");
+    expect((await asked({ messages: [{ ...messages[1], clear_at: "never" }, ...later] })).prompt).toContain(
+      "Only now.",
+    );
+  });
+
+  test("may hold an effort alone", async () => {
+    const messages = [user("a"), { role: "system", output_config: { effort: "low" } }];
+    expect((await asked({ messages })).ids).toEqual((await asked({ messages: [user("a")] })).ids);
+    const wrong = [user("a"), { role: "system", output_config: { effort: "none" } }];
+    expect((await post(gateway, { ...ask, messages: wrong })).status).toBe(400);
+    expect((await post(gateway, { ...ask, messages: [{ role: "user" }] })).status).toBe(400);
+  });
+});
+
+test("thoughts are shown for every display that does not leave them out", async () => {
+  said = "<think>\nHm.\n</think>\n\nYes.";
+  for (const display of [undefined, null, "summarized", "updates"])
+    expect((await asked({ thinking: { type: "adaptive", display } })).content[0]!["thinking"]).toContain("Hm.");
+});

@@ -63,7 +63,6 @@ describe("refused with the name of what is wrong", () => {
     ["thinking.budget_tokens", { thinking: { type: "enabled" } }],
     ["thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 1000 } }],
     ["thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 1024 }, max_tokens: 1024 }],
-    ["thinking.display", { thinking: { type: "adaptive", display: "full" } }],
     [
       "tool_choice",
       { ...TOOLS, thinking: { type: "enabled", budget_tokens: 1024 }, max_tokens: 2000, tool_choice: { type: "any" } },
