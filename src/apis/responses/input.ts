@@ -87,7 +87,7 @@ const withArguments = (item: Loose, text: string | undefined): Loose => ({
 function message(item: Loose, turns: Turns, at: string): void {
   const { role } = item;
   if (item["content"] === undefined || item["content"] === null) throw missing(`${at}.content`);
-  const said = content(item["content"], `${at}.content`, String(role));
+  const said = content(item["content"], `${at}.content`, "message");
   if (role === "user") turns.user(said);
   else if (role === "assistant") turns.assistant(said);
   else if (role === "system" || role === "developer") turns.system(said, role);

@@ -1,5 +1,5 @@
 /** What a request of Responses says, with what it goes on from and refers to. */
-import { NotFoundError } from "../../errors.ts";
+import { InvalidRequestError, NotFoundError } from "../../errors.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
@@ -39,6 +39,8 @@ export async function readRequest(
   return { asked, earlier, items };
 }
 
+const missingId = (param: string) => new InvalidRequestError(`Missing required parameter: '${param}'`, { param });
+
 const storeOf = ({ history }: ServerContext): ResponseStore | undefined =>
   history === null ? undefined : responseStore(history);
 
@@ -64,13 +66,15 @@ async function resolved(
   store: ResponseStore | undefined,
   { tenant }: RequestScope,
 ): Promise<readonly [readonly Loose[], string | readonly Loose[]]> {
-  const ids = [...before, ...(typeof own === "string" ? [] : own)].filter(isReference).map(({ id }) => String(id));
-  if (ids.length === 0) return [before, own];
+  const references = [...before, ...(typeof own === "string" ? [] : own)].filter(isReference);
+  if (references.length === 0) return [before, own];
+  const ids = references.map(({ id }) => id).filter((id) => typeof id === "string");
   const found = await store?.items([...new Set(ids)], tenant);
   const replaced = (items: readonly Loose[], at?: string) =>
     items.map((item, i) => {
       if (!isReference(item)) return item;
-      const id = String(item["id"]);
+      const { id } = item;
+      if (typeof id !== "string") throw missingId(`${at ?? "context"}[${i}].id`);
       const known = found?.get(id) ?? before.find((each) => each["id"] === id && !isReference(each));
       if (known !== undefined) return known;
       const param = at === undefined ? "previous_response_id" : `${at}[${i}]`;

@@ -1,7 +1,7 @@
 /** What responses keep and go on from, in the store of the gateway. */
 import type { HistoryStore, NewResponse, StoredItem } from "../../history/store.ts";
 import { type ContextAsk, loadContext } from "../shared/history.ts";
-import { newId } from "../shared/ids.ts";
+import { type IdPrefix, newId } from "../shared/ids.ts";
 import { conversationId } from "./object.ts";
 import type { Loose, ResponsesRequest } from "./schema.ts";
 
@@ -64,23 +64,23 @@ export function stored({ request, object, input }: KeptResponse, tenant: string)
   };
 }
 
-const ID_PREFIXES = {
-  message: "msg_",
-  reasoning: "rs_",
-  custom_tool_call: "ctc_",
-  custom_tool_call_output: "ctc_",
-  compaction: "cmp_",
-} as const;
+const ID_PREFIXES: ReadonlyMap<unknown, IdPrefix> = new Map([
+  ["reasoning", "rs_"],
+  ["custom_tool_call", "ctc_"],
+  ["custom_tool_call_output", "ctc_"],
+  ["compaction", "cmp_"],
+]);
 
 /** The input of a request as items with ids, in the form in which lists show them. */
 export function inputItems(input: ResponsesRequest["input"]): Loose[] {
   if (input === undefined || input === null) return [];
   if (typeof input === "string") return [messageItem({ role: "user", content: input })];
   return input.map((item: Loose) => {
-    const { type = item["role"] === undefined ? undefined : "message", id } = item;
+    const { id } = item;
+    const type = item["type"] ?? (item["role"] === undefined ? undefined : "message");
     if (type === "message") return messageItem(item);
     if (typeof id === "string" && id !== "") return item;
-    return { ...item, id: newId(ID_PREFIXES[type as keyof typeof ID_PREFIXES] ?? "fc_") };
+    return { ...item, id: newId(ID_PREFIXES.get(type) ?? "fc_") };
   });
 }
 

@@ -14,47 +14,51 @@ export interface ToolTrace {
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
 /** Calls whose results are items of their own: the member that holds what is asked for. */
-const CALLS: Readonly<Record<string, string>> = {
-  local_shell_call: "action",
-  shell_call: "action",
-  apply_patch_call: "operation",
-  computer_call: "action",
-  tool_search_call: "arguments",
-  program: "code",
-};
+const CALLS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    local_shell_call: "action",
+    shell_call: "action",
+    apply_patch_call: "operation",
+    computer_call: "action",
+    tool_search_call: "arguments",
+    program: "code",
+  }),
+);
 
 /** Results of such calls: the member that holds them. */
-const OUTPUTS: Readonly<Record<string, string>> = {
-  local_shell_call_output: "output",
-  shell_call_output: "output",
-  apply_patch_call_output: "output",
-  computer_call_output: "output",
-  tool_search_output: "tools",
-  program_output: "result",
-};
+const OUTPUTS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    local_shell_call_output: "output",
+    shell_call_output: "output",
+    apply_patch_call_output: "output",
+    computer_call_output: "output",
+    tool_search_output: "tools",
+    program_output: "result",
+  }),
+);
 
 /** Calls that hold their results: the members with what was asked for, and with what came of it. */
-const WHOLE: Readonly<Record<string, readonly [asked: string, gave: string]>> = {
-  mcp_call: ["arguments", "output"],
-  file_search_call: ["queries", "results"],
-  code_interpreter_call: ["code", "outputs"],
-};
+const WHOLE: ReadonlyMap<string, readonly [asked: string, gave: string]> = new Map([
+  ["mcp_call", ["arguments", "output"]],
+  ["file_search_call", ["queries", "results"]],
+  ["code_interpreter_call", ["code", "outputs"]],
+]);
 
 /** Undefined for an item that models can't be told, or that says nothing. */
 export function traceOf(type: string, item: Loose): ToolTrace | undefined {
-  const id = String(item["call_id"] ?? item["id"] ?? "");
-  const asked = CALLS[type];
+  const id = [item["call_id"], item["id"]].find((each) => typeof each === "string") ?? "";
+  const asked = CALLS.get(type);
   if (asked !== undefined) {
     const given = item[asked] ?? (type === "computer_call" ? item["actions"] : undefined);
     return { id, call: { id, name: type.replace(/_call$/, ""), arguments: argumentsOf(given, asked) } };
   }
-  const gave = OUTPUTS[type];
+  const gave = OUTPUTS.get(type);
   if (gave !== undefined) return { id, output: outputOf(type, item[gave], item["status"]) };
-  const whole = WHOLE[type];
+  const whole = WHOLE.get(type);
   if (whole === undefined) return undefined;
   const result = item[whole[1]] ?? item["error"];
   if (result === undefined || result === null) return undefined;
-  const name = type === "mcp_call" ? String(item["name"] ?? "mcp") : type.replace(/_call$/, "");
+  const name = type === "mcp_call" ? textOf(item["name"] ?? "mcp") : type.replace(/_call$/, "");
   return { id, call: { id, name, arguments: argumentsOf(item[whole[0]], whole[0]) }, output: textOf(result) };
 }
 
