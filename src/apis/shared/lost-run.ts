@@ -1,6 +1,7 @@
 /** Runs in the background whose gateway or thread has gone: somebody else says how they ended. */
 import { idOf, memberText } from "../../history/json-text.ts";
 import type { HistoryStore, ResponseKind, StoredResponse } from "../../history/store.ts";
+import { LoggedSteps } from "../interactions/logged.ts";
 import { isUnfinished } from "./history.ts";
 
 /** A run that nobody has updated for so long has lost its runner. Runners update theirs every third of it. */
@@ -47,39 +48,45 @@ export async function endLost(
   const draw = DRAWN[row.kind];
   if (draw === undefined) return;
   const status = row.status === "canceling" ? "cancelled" : "failed";
-  const output = row.kind === "response" ? await loggedItems(history, tenant, id) : row.output;
-  const body = JSON.parse(row.body) as Members;
-  const shown = row.kind === "response" ? { output: output.map((json) => JSON.parse(json) as unknown) } : {};
+  const output = await loggedOutput(history, row);
+  const body = JSON.stringify(draw(JSON.parse(row.body) as Members, { status, message }));
   await history.updateResponse({
     tenant,
     id,
     updatedAt: Date.now(),
     ifStatus: [row.status],
     status,
-    result: {
-      body: JSON.stringify({ ...draw(body, { status, message }), ...shown }),
-      output,
-      itemIds: itemIds(row, output),
-    },
+    result: { body: withOutput(row.kind, body, output), output, itemIds: itemIds(row, output) },
   });
 }
 
-const itemIds = ({ input }: StoredResponse, output: readonly string[]): string[] =>
-  [...new Set([...input, ...output].map(idOf))].filter((id) => id !== "");
+/** Member of an object that shows its output. */
+const OUTPUT: Readonly<Record<ResponseKind, string>> = { response: "output", interaction: "steps", batch: "" };
+
+/** The object with its output in the place of the one that it had, as the last member. */
+function withOutput(kind: ResponseKind, body: string, output: readonly string[]): string {
+  const { [OUTPUT[kind]]: _, ...others } = JSON.parse(body) as Members;
+  return `${JSON.stringify(others).slice(0, -1)},"${OUTPUT[kind]}":[${output.join(",")}]}`;
+}
+
+/** Ids of items; steps have none. */
+const itemIds = ({ kind, input }: StoredResponse, output: readonly string[]): string[] =>
+  kind !== "response" ? [] : [...new Set([...input, ...output].map(idOf))].filter((id) => id !== "");
 
 const DONE = '{"type":"response.output_item.done"';
 
-/** The items that a response had come to. */
-async function loggedItems(history: HistoryStore, tenant: string, id: string): Promise<string[]> {
+/** What the answer had come to. */
+async function loggedOutput(history: HistoryStore, { kind, tenant, id }: StoredResponse): Promise<readonly string[]> {
   const items: string[] = [];
+  const steps = new LoggedSteps();
   for (let after = -1; ; ) {
     const events = await history.readEvents(tenant, id, after, { maxEvents: 1000, maxBytes: 1 << 20 });
     const last = events?.at(-1);
-    if (events === null || last === undefined) return items;
+    if (events === null || last === undefined) return kind === "interaction" ? steps.steps() : items;
     after = last.sequence;
     for (const { json } of events) {
-      const item = json.startsWith(DONE) ? memberText(json, "item") : undefined;
-      if (item !== undefined) items.push(item);
+      if (kind === "interaction") steps.add(json);
+      else if (json.startsWith(DONE)) items.push(memberText(json, "item") ?? "{}");
     }
   }
 }
