@@ -160,6 +160,17 @@ describe("an error", () => {
   });
 });
 
+test("a long silence opens the stream; what fails then is told in it", async () => {
+  gateway = interactionsGateway(
+    (call) => void setTimeout(() => call.end(new EngineError("overloaded", "full")), 2500),
+    {},
+    ["--sse-heartbeat-secs", "1"],
+  );
+  const { last, events } = await streamed(gateway, {});
+  expect(last).toMatchObject({ status: "failed", errors: [{ code: "RESOURCE_EXHAUSTED" }] });
+  expect(events).toHaveLength(3);
+});
+
 test("a client that leaves ends the work, and what there was is stored", async () => {
   gateway = interactionsGateway((call) => void call.chunk(encode("Once upon")).idle());
   const leaving = new AbortController();

@@ -234,6 +234,17 @@ describe("in the background", () => {
   });
 });
 
+test("a key is taken as Google's clients send it", async () => {
+  gateway = interactionsGateway((call) => play(["Fine."], call), {}, ["--api-key", "secret"]);
+  const ask = (headers: Record<string, string>, query = "") =>
+    fetch(`${gateway.url}/v1beta/models${query}`, { headers });
+  const refused = await ask({});
+  expect(refused.status).toBe(401);
+  expect(await refused.json()).toMatchObject({ error: { code: 401, status: "UNAUTHENTICATED" } });
+  expect((await ask({ "x-goog-api-key": "secret" })).status).toBe(200);
+  expect((await ask({}, "?key=secret")).status).toBe(200);
+});
+
 describe("models in Google's shape", () => {
   test("a page of them, and one", async () => {
     gateway = interactionsGateway((call) => play(["Fine."], call));
