@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test";
+import { EventLog, TooManyEventsError } from "../../../../src/apis/shared/event-log.ts";
+import type { GatewayError } from "../../../../src/errors.ts";
+import { localHistory } from "../../../../src/history/host.ts";
+import { createMemory } from "../../../../src/history/memory.ts";
+import type { HistoryStore, NewResponse } from "../../../../src/history/store.ts";
+
+const row: NewResponse = {
+  tenant: "t",
+  id: "resp_1",
+  kind: "response",
+  createdAt: 1,
+  previousId: null,
+  conversationId: null,
+  model: null,
+  safetyIdentifier: null,
+  status: "in_progress",
+  body: "{}",
+  input: [],
+  output: [],
+  itemIds: [],
+};
+
+async function begin(): Promise<{ history: HistoryStore; log: EventLog; batches: number[]; reasons: GatewayError[] }> {
+  const memory = localHistory(createMemory({ maxEntries: 10, maxBytes: 1 << 27 }));
+  await memory.putResponse(row);
+  const batches: number[] = [];
+  const history: HistoryStore = {
+    ...memory,
+    appendEvents(tenant, id, first, events) {
+      batches.push(events.length);
+      return memory.appendEvents(tenant, id, first, events);
+    },
+  };
+  const reasons: GatewayError[] = [];
+  const log = new EventLog(history, { tenant: "t", id: "resp_1" }, (reason) => reasons.push(reason));
+  return { history, log, batches, reasons };
+}
+const all = async (history: HistoryStore): Promise<string[]> =>
+  ((await history.readEvents("t", "resp_1", -1, { maxEvents: 1e6, maxBytes: 1e9 })) ?? []).map(({ json }) => json);
+
+test("events that come together are stored together, at once where there are many", async () => {
+  const { history, log, batches } = await begin();
+  let woken = 0;
+  log.readers.add(() => {
+    woken++;
+  });
+  for (let n = 0; n < 500; n++) log.append(`${n}`);
+  await Bun.sleep(80);
+  expect([batches, woken]).toEqual([[500], 1]);
+  log.append(`"${"x".repeat(70_000)}"`);
+  log.append("501");
+  await Bun.sleep(10);
+  // what comes while a batch is stored waits no longer than for that
+  expect(batches).toEqual([500, 1, 1]);
+  await log.close();
+  log.append("late");
+  await Bun.sleep(80);
+  const events = await all(history);
+  expect([events.length, events.at(-1)]).toEqual([502, "501"]);
+});
+
+test("a run whose events take too much room is ended", async () => {
+  const { log, reasons } = await begin();
+  const event = `"${"x".repeat(1 << 20)}"`;
+  for (let n = 0; n < 15; n++) log.append(event);
+  expect(reasons).toEqual([]);
+  log.append(event);
+  log.append(event);
+  expect(reasons[0]).toBeInstanceOf(TooManyEventsError);
+  await log.close();
+});
+
+test("a run that was deleted is ended", async () => {
+  const { history, log, reasons } = await begin();
+  await history.deleteResponse("t", "resp_1");
+  log.append("1");
+  expect(await log.close().catch((error: unknown) => error)).toMatchObject({ status: 404 });
+  expect(reasons[0]).toMatchObject({ status: 404 });
+});
