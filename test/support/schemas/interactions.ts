@@ -198,6 +198,15 @@ export interface Told {
 
 const DELTA_OF = { model_output: "text", thought: "thought_summary", function_call: "arguments_delta" } as const;
 
+/** Of a call that broke off before the model went on, the object has empty arguments. */
+function argumentsOf(text: string): object {
+  try {
+    return JSON.parse(text || "{}") as object;
+  } catch {
+    return {};
+  }
+}
+
 /** Reads the events of an interaction in their order; each `next` throws at the first that may not come there. */
 export class InteractionOrder {
   private sequence = 0;
@@ -289,7 +298,7 @@ export class InteractionOrder {
       if (signed === undefined) this.wrong(value, "a thought without a signature");
       this.steps.push({ type: "thought", signature: signed, summary: text === "" ? [] : [{ type: "text", text }] });
     } else if (first.type === "model_output") this.steps.push({ ...first, content: [{ type: "text", text }] });
-    else this.steps.push({ ...first, arguments: JSON.parse(text || "{}") as object });
+    else this.steps.push({ ...first, arguments: argumentsOf(text) });
     this.open = undefined;
   }
 }
