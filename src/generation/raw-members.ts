@@ -1,5 +1,8 @@
 /** Parts of a request whose numbers and key order must survive, as prompts print them: read from the request's own text. */
+import { InvalidRequestError } from "../errors.ts";
 import { json } from "../template/encoders/fields.ts";
+import { refill } from "../template/engine/limits.ts";
+import { TemplateLimitError } from "../template/errors.ts";
 import { type JsonValue, parseLossless } from "../template/lossless-json.ts";
 
 const QUOTE = 34;
@@ -69,10 +72,16 @@ export function rawItemTexts(json: string): readonly string[] {
 
 /**
  * A JSON value in the spelling that models are trained on, Python's `json.dumps`: clients print what a model wrote in a spelling of their
- * own, and send that back. Numbers and the order of keys stay. `text` must be valid JSON.
+ * own, and send that back. Numbers and the order of keys stay. `text` must be valid JSON. Throws InvalidRequestError for what nests too deep.
  */
 export function asModelsWrite(text: string): string {
-  return json(parseLossless(text));
+  refill(); // what is written is charged as in a render, of which there is none here
+  try {
+    return json(parseLossless(text));
+  } catch (error) {
+    if (!(error instanceof TemplateLimitError)) throw error;
+    throw new InvalidRequestError("The arguments of a call nest too deep, or are too large", { cause: error });
+  }
 }
 
 interface TopLevel {

@@ -10,8 +10,8 @@ export interface DeclaredTool {
   readonly definition: ToolDefinition;
   /** The list of tools that the prompt begins with leaves it out. */
   readonly isDeferred: boolean;
-  /** What tells the model of it: one JSON object. */
-  readonly text: string;
+  /** What tells the model of it: the text of one JSON object. */
+  text(): string;
 }
 
 export class LateTools {
@@ -34,7 +34,7 @@ export class LateTools {
       return tool?.isDeferred === true ? [tool] : [];
     });
     for (const { definition } of deferred) this.told.add(definition.name);
-    const functions = deferred.map(({ text }) => `<function>${text}</function>`);
+    const functions = deferred.map((tool) => `<function>${tool.text()}</function>`);
     const others = names.filter((name) => this.byName.get(name)?.isDeferred !== true);
     return [
       ...(functions.length === 0 ? [] : ["<functions>", ...functions, "</functions>"]),

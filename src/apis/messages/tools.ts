@@ -70,11 +70,14 @@ export function declaredTool(tool: SentBlock, raw: string | undefined, at: strin
   const given = typeof tool["description"] === "string" ? tool["description"] : undefined;
   const description = known?.description ?? given;
   const asSent = known === undefined && raw !== undefined ? losslessMember(raw, "input_schema") : undefined;
-  const head = { ...(description !== undefined && { description }), name };
-  const schemaText = known === undefined && raw !== undefined ? rawMemberText(raw, "input_schema") : undefined;
+  const told = { ...(description !== undefined && { description }), name };
   return {
     isDeferred,
-    text: asModelsWrite(`${JSON.stringify(head).slice(0, -1)},"parameters":${schemaText ?? JSON.stringify(schema)}}`),
+    text() {
+      const sent = known === undefined && raw !== undefined ? rawMemberText(raw, "input_schema") : undefined;
+      const json = JSON.stringify(told).slice(0, -1);
+      return asModelsWrite(`${json},"parameters":${sent ?? JSON.stringify(schema)}}`);
+    },
     definition: functionDefinition(
       { name, description, parameters: schema, strict: tool["strict"] === true },
       {

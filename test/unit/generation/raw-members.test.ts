@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { InvalidRequestError } from "../../../src/errors.ts";
 import { asModelsWrite, rawItemTexts, rawMember, rawMemberText } from "../../../src/generation/raw-members.ts";
+import { budget } from "../../../src/template/engine/limits.ts";
 
 /** Small integers, texts and arrays are plain data; objects are Maps. */
 const plain = (value: unknown): unknown =>
@@ -75,4 +77,11 @@ test("JSON in the spelling of models keeps numbers and the order of keys", () =>
   );
   expect(written).toBe('{"b": 1.0, "a": [1, 2.5, 12345678901234567890, {}], "2": "ü/\\n\\"", "1": null, "c": true}');
   expect(asModelsWrite(written)).toBe(written);
+});
+
+test("writing as models do needs nothing that a render before it may have used up", () => {
+  budget.left = -1;
+  expect(asModelsWrite('{"a":[1]}')).toBe('{"a": [1]}');
+  const deep = `${"[".repeat(250)}${"]".repeat(250)}`;
+  expect(() => asModelsWrite(deep)).toThrow(InvalidRequestError);
 });

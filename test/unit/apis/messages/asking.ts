@@ -24,6 +24,7 @@ function bare(answer: object): unknown {
   const copy = structuredClone(answer) as FoldedMessage & { type?: string };
   copy.content.forEach((block, k) => {
     if (block.type === "tool_use") block["id"] = `${k}`;
+    delete block["partial_json"]; // of a call that was cut, of which the whole answer shows nothing
     if (block.type === "thinking") block["signature"] = String(block["signature"]).slice(0, 3);
   });
   return { ...copy, id: "" };
