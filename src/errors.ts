@@ -81,6 +81,15 @@ export class MethodNotAllowedError extends GatewayError {
   readonly code = "method_not_allowed";
 }
 
+/** A page of an origin that is not among the allowed ones wants a WebSocket: browsers don't refuse that by themselves. */
+export class OriginNotAllowedError extends GatewayError {
+  readonly status = 403;
+  readonly code = "origin_not_allowed";
+  constructor() {
+    super("Pages of this origin may not connect");
+  }
+}
+
 /** The path wants a WebSocket. */
 export class UpgradeRequiredError extends GatewayError {
   readonly status = 426;

@@ -1,9 +1,10 @@
 /** The WebSocket transport of `/v1/responses`: the way from an HTTP request to a connection. */
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import { ResponsesSession } from "../apis/responses-socket/session.ts";
-import { ShuttingDownError } from "../errors.ts";
+import { OriginNotAllowedError, ShuttingDownError } from "../errors.ts";
 import { keyCheck } from "./auth.ts";
 import type { ServerContext } from "./context.ts";
+import { corsHeaders } from "./cors.ts";
 import { failureResponse, pathOf } from "./failure.ts";
 import { requestId } from "./request-id.ts";
 
@@ -47,6 +48,7 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
     upgrade(request, server) {
       const id = requestId(request, config);
       try {
+        checkOrigin(request.headers.get("origin"), config.corsAllowedOrigins);
         checkKey(request.headers, request.url);
         if (context.draining()) throw new ShuttingDownError();
       } catch (error) {
@@ -99,6 +101,11 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
       for (const socket of open) closeIdle(socket);
     },
   };
+}
+
+function checkOrigin(origin: string | null, allowed: readonly string[]): void {
+  if (origin !== null && corsHeaders(origin, allowed)["access-control-allow-origin"] === undefined)
+    throw new OriginNotAllowedError();
 }
 
 function isPath(url: string): boolean {

@@ -114,6 +114,12 @@ describe("with two threads", () => {
       expect(rest).toEqual(rests[0]!);
     }
     expect((await anew().responses.retrieve(id)).output_text).toBe(WORDS);
+    const helper = anew().responses.stream({ response_id: id, starting_after: 10 });
+    let first: number | undefined;
+    helper.on("event", ({ sequence_number }) => {
+      first ??= sequence_number;
+    });
+    expect([(await helper.finalResponse()).output_text, first]).toEqual([WORDS, 11]);
     expect(checkEvents(await collected(await anew().responses.retrieve(id, { stream: true }))).id).toBe(id);
   }, 30_000);
 

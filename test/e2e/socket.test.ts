@@ -99,3 +99,14 @@ test("a request for a socket that is none is refused at once", async () => {
   const answer = await fetch(`${server.gateway.url}/v1/responses`);
   expect([answer.status, answer.headers.get("upgrade")]).toEqual([426, "websocket"]);
 });
+
+test("a gateway that stops does not wait for connections that are idle", async () => {
+  const own = await startResponses();
+  const socket = new ResponsesWS(own.client);
+  const closed = new Promise<number>((resolve) => socket.on("close", (code) => resolve(Number(code))));
+  await new Promise<void>((resolve) => socket.socket.on("open", () => resolve()));
+  const began = performance.now();
+  await own.stop();
+  expect(performance.now() - began).toBeLessThan(4000);
+  expect(await closed).toBe(1001);
+});

@@ -91,7 +91,9 @@ export class ResponsesSession {
   private queue(event: CreateEvent): void {
     const { lane } = event;
     this.requests++;
-    const work = (this.lanes.get(lane) ?? Promise.resolve()).then(() => this.create(event));
+    const work = (this.lanes.get(lane) ?? Promise.resolve())
+      .then(() => this.create(event))
+      .catch((error: unknown) => this.context.log.error("a request over a WebSocket failed", { error }));
     this.lanes.set(lane, work);
     void work.finally(() => {
       if (this.lanes.get(lane) === work) this.lanes.delete(lane);
@@ -100,7 +102,7 @@ export class ResponsesSession {
     });
   }
 
-  /** Answers a request, and those that steering makes of it. Never rejects. */
+  /** Answers a request, and those that steering makes of it. */
   private async create({ lane, generates, request }: CreateEvent): Promise<void> {
     const parent = request.previous_response_id ?? "";
     const said = this.steering.said(parent);

@@ -206,6 +206,22 @@ describe("responses over a WebSocket", () => {
   });
 });
 
+test("pages of origins that are not allowed get no connection", async () => {
+  gateway = startGateway(["--cors-allowed-origins", "https://ours.example"]);
+  const upgrade = (origin: string) =>
+    fetch(`${gateway.url}/v1/responses`, {
+      headers: { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13", origin },
+    });
+  expect((await answered(await upgrade("https://theirs.example"), 403))["error"]).toMatchObject({
+    code: "origin_not_allowed",
+    type: "permission_error",
+  });
+  await answered(await upgrade("https://ours.example"), 400); // no key of a WebSocket
+  const client = await connect(gateway, { origin: "https://ours.example" });
+  client.close();
+  await client.closed;
+});
+
 describe("steering", () => {
   test("what the user says meanwhile is said to the model next, by itself", async () => {
     silent();
