@@ -9,28 +9,30 @@ const LEAST_SEGMENT = 3072;
 
 /** The cuts of a text that count, as far as they were looked up: up to the last, or only the first if that one is not known. */
 export interface Beginnings {
+  /** Hash of what all of them begin with. */
+  readonly start: bigint;
   readonly ends: readonly number[];
-  /** Of all of each beginning: chained from cut to cut. */
-  readonly hashes: readonly bigint[];
   /** What is known, by the number of the cut. */
   readonly found: readonly (Found | undefined)[];
   /** The longest that is known; one of `found`. */
   readonly last: Found | undefined;
 }
 
-/** Bytes of a long segment's start, middle and end that its hash is of: its text is compared anyhow before its ids are used. */
-const SAMPLE = 1024;
+/** Bytes of a beginning's end that its hash is of. */
+const SAMPLE = 2048;
 
 export const hashOf = (bytes: Uint8Array, seed: bigint): bigint => Bun.hash.xxHash3(bytes, seed);
 
-/** Of the bytes from one cut to the next, chained to `before`. Texts of one length that differ elsewhere than in the samples meet. */
-function segmentHash(bytes: Uint8Array, from: number, end: number, before: bigint): bigint {
-  if (end - from <= 4 * SAMPLE) return hashOf(bytes.subarray(from, end), before);
-  const middle = from + ((end - from - SAMPLE) >> 1);
-  let hash = hashOf(bytes.subarray(from, from + SAMPLE), before);
-  hash = hashOf(bytes.subarray(middle, middle + SAMPLE), hash);
-  return hashOf(bytes.subarray(end - SAMPLE, end), hash);
-}
+/** Of what all beginnings of a text have in common: none is shorter. */
+const startHash = (board: CacheBoard, bytes: Uint8Array): bigint =>
+  hashOf(bytes.subarray(0, LEAST_SEGMENT), board.seed);
+
+/**
+ * Of the beginning that ends at `end`: of its start and its end, as the whole text is compared anyhow before its ids are used. Texts of
+ * one length that differ between the two meet.
+ */
+const hashAt = (bytes: Uint8Array, end: number, start: bigint): bigint =>
+  hashOf(bytes.subarray(end - SAMPLE, end), start);
 
 /** Can a text of so many bytes have a beginning that is kept? */
 export const hasBeginnings = (length: number): boolean => length >= LEAST_SEGMENT;
@@ -44,35 +46,33 @@ const isKept = (number: number): boolean => (number & (number - 1)) === 0 && (nu
 /** Looks up a text's beginnings, if the shortest is known. `bytes` are those that were written to `buffer`. */
 export function findBeginnings(board: CacheBoard, buffer: TextBuffer, bytes: Uint8Array): Beginnings {
   const ends: number[] = [];
-  const hashes: bigint[] = [];
   const found: (Found | undefined)[] = [];
   let last: Found | undefined;
-  let hash = board.seed;
+  const start = startHash(board, bytes);
+  if (!board.knowsStart(start)) return { start, ends, found, last };
   let from = 0;
   do {
     let end = from;
     do end = buffer.nextCut(end);
     while (end >= 0 && end - from < LEAST_SEGMENT);
     if (end < 0) break;
-    hash = segmentHash(bytes, from, end, hash);
-    const beginning = board.find(Level.l1, hash, end);
+    const beginning = board.find(Level.l1, hashAt(bytes, end, start), end);
     ends.push(end);
-    hashes.push(hash);
     found.push(beginning);
     last = beginning ?? last;
     from = end;
   } while (last !== undefined);
-  return { ends, hashes, found, last };
+  return { start, ends, found, last };
 }
 
 /** The same beginnings, as far as they are known to be shorter than the last one: that had the hash of another text. */
-export function shorter({ ends, hashes, found, last }: Beginnings): Beginnings {
-  const rest = found.slice(0, found.lastIndexOf(last));
-  return { ends, hashes, found: rest, last: rest.findLast((each) => each !== undefined) };
+export function shorter(known: Beginnings): Beginnings {
+  const found = known.found.slice(0, known.found.lastIndexOf(known.last));
+  return { ...known, found, last: found.findLast((each) => each !== undefined) };
 }
 
 /** The same beginnings, none of them known. */
-export const unknown = ({ ends, hashes }: Beginnings): Beginnings => ({ ends, hashes, found: [], last: undefined });
+export const unknown = (known: Beginnings): Beginnings => ({ ...known, found: [], last: undefined });
 
 /**
  * Makes beginnings of a text known that lie in the new record at `at`: of those that were found, and of those that end at the cuts
@@ -82,30 +82,31 @@ export function putBeginnings(
   board: CacheBoard,
   at: number,
   bytes: Uint8Array,
-  { ends, hashes, found, last }: Beginnings,
+  { start, ends, found, last }: Beginnings,
   cuts: Uint32Array,
 ): number {
   let added = 0;
-  let index = 0;
+  const put = (end: number, count: number): void => {
+    if (board.put(Level.l1, hashAt(bytes, end, start), at, end, count)) added++;
+  };
+  let number = 0;
   let from = 0;
-  let hash = board.seed;
-  for (; from < (last?.length ?? 0); index++) {
-    const known = found[index];
-    from = ends[index]!;
-    hash = hashes[index]!;
-    if (known && (isKept(index + 1) || known === last) && board.put(Level.l1, hash, at, from, known.count)) added++;
+  while (from < (last?.length ?? 0)) {
+    const known = found[number];
+    from = ends[number++]!;
+    if (known && (isKept(number) || known === last)) put(from, known.count);
   }
   const before = last?.count ?? 0;
   let count = -1; // of the beginning that the loop came to before
   for (let i = 0; i < cuts.length; i += 2) {
     const end = cuts[i]!;
     if (end - from < LEAST_SEGMENT) continue;
-    if (count >= 0 && isKept(index) && board.put(Level.l1, hash, at, from, count)) added++;
-    hash = ends[index] === end ? hashes[index]! : segmentHash(bytes, from, end, hash);
+    if (count >= 0 && isKept(number)) put(from, count);
     from = end;
     count = before + cuts[i + 1]!;
-    index++;
+    number++;
   }
-  if (count >= 0 && board.put(Level.l1, hash, at, from, count)) added++;
+  if (count >= 0) put(from, count);
+  if (from > 0) board.noteStart(start);
   return added;
 }

@@ -1,7 +1,7 @@
 /**
  * The memory of a tokenizer cache, shared by all threads. This module owns its layout; nobody else computes an offset.
  *
- * Layout: a header, the slots of L0, the slots of L1, the arena. The arena is a ring of records, each a text and its ids; the newest
+ * Layout: a header, the starts, the slots of L0, the slots of L1, the arena. The arena is a ring of records, each a text and its ids; the newest
  * take the place of the oldest. A slot says that a text (L0) or the beginning of one (L1) lies in a record, so that all beginnings
  * of a text share one copy. Slots stand in groups; where a group is full, the one of the oldest record gives way.
  *
@@ -54,6 +54,9 @@ export interface CacheBoard {
   readonly seed: bigint;
   /** Most bytes of a text. */
   readonly longest: number;
+  /** May texts be known that begin as this hash tells? Of so many that others have taken their places it may have forgotten. */
+  knowsStart(hash: bigint): boolean;
+  noteStart(hash: bigint): void;
   /** The text of `length` bytes with this hash. `asText`: special tokens in it are plain text. */
   find(level: LevelCode, hash: bigint, length: number, asText?: boolean): Found | undefined;
   contentOf(found: Found): Content | undefined;
@@ -79,6 +82,9 @@ const GROUPS = 40; // a word a level
 const WAYS = 42; // a word a level
 const UNITS = 44; // of the arena
 const HEADER_BYTES = 192;
+
+/** Places for how texts begin, a word each; a power of two. */
+const STARTS = 1 << 14;
 
 // A slot, in 32-bit words. The tag is half of the hash, mixed with the other words; the hash's other half chooses the group.
 const TAG = 0;
@@ -112,7 +118,8 @@ export function createTokenizerCache({ l0, l1, l0Entries, bytes }: TokenizerCach
   const slots = [l0 ? l0Entries : 0, l1 ? Math.ceil(bytes / ARENA_PER_L1_SLOT) : 0];
   const ways = slots.map((n) => Math.min(n, MOST_WAYS));
   const groups = slots.map((n, level) => (n === 0 ? 0 : Math.floor(n / ways[level]!)));
-  const before = groups.reduce((sum, n, level) => sum + n * ways[level]! * SLOT_BYTES, HEADER_BYTES);
+  const fixed = HEADER_BYTES + STARTS * 4;
+  const before = groups.reduce((sum, n, level) => sum + n * ways[level]! * SLOT_BYTES, fixed);
   const memory = new SharedArrayBuffer(before + units * UNIT);
   new Uint8Array(memory).set(crypto.getRandomValues(new Uint8Array(8)), SEED * 8);
   const words = new Int32Array(memory, 0, HEADER_BYTES / 4);
@@ -134,7 +141,8 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   const units = words[UNITS]!;
   const groups = [words[GROUPS]!, words[GROUPS + 1]!];
   const groupWords = [words[WAYS]! * SLOT, words[WAYS + 1]! * SLOT];
-  const slotsAt = [HEADER_BYTES / 4, HEADER_BYTES / 4 + groups[0]! * groupWords[0]!];
+  const startsAt = HEADER_BYTES / 4;
+  const slotsAt = [startsAt + STARTS, startsAt + STARTS + groups[0]! * groupWords[0]!];
   /** First word of the arena. */
   const arena = slotsAt[1]! + groups[1]! * groupWords[1]!;
   /** Positions are units, counted on through many turns of the ring, so that old ones are told from new ones. */
@@ -166,6 +174,15 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   const isOf = (slot: number, length: number): boolean =>
     words[slot + LENGTH] === length &&
     words[slot + TAG] === tag(half[0]!, words[slot + AT]!, length, words[slot + IDS]!);
+
+  function knowsStart(hash: bigint): boolean {
+    whole[0] = hash;
+    return words[startsAt + (half[1]! & (STARTS - 1))] === half[0];
+  }
+  function noteStart(hash: bigint): void {
+    whole[0] = hash;
+    words[startsAt + (half[1]! & (STARTS - 1))] = half[0]!;
+  }
 
   function find(level: LevelCode, hash: bigint, length: number, asText = false): Found | undefined {
     const group = groupOf(level, hash);
@@ -267,6 +284,8 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     read: (level, what) => Number(Atomics.load(counts, level * 8 + what)),
     seed,
     longest: Math.floor(largest),
+    knowsStart,
+    noteStart,
     find,
     contentOf,
     // A write, so that no read before it is put off on any processor.

@@ -19,7 +19,7 @@ async function withMerges(
 ): Promise<{ tokenizer: Tokenizer; model: Model }> {
   let model: Model = { vocab: {}, merges: [] };
   const files = editedFiles(name, (json) => {
-    const { vocab } = (json as { model: Model }).model;
+    const { vocab } = (json as unknown as { model: Model }).model;
     const words = [..."abcdefgh", "Ġ"];
     const letters = words.length;
     const seen = new Set<string>();
@@ -37,8 +37,8 @@ async function withMerges(
     let id = Math.max(...Object.values(vocab)) + 1;
     for (const merge of merges) ids[merge.replace(" ", "")] = id++;
     model = { vocab: ids, merges };
-    Object.assign((json as { model: Model }).model, model, { ignore_merges: false });
-    (json as { added_tokens: unknown[] }).added_tokens = [];
+    Object.assign((json as unknown as { model: Model }).model, model, { ignore_merges: false });
+    (json as unknown as { added_tokens: unknown[] }).added_tokens = [];
   });
   return { tokenizer: openTokenizer(await loadTokenizer(files)), model };
 }
