@@ -5,6 +5,8 @@ import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 /** How a model was trained to fill in: the text between its markers, in the order of the prompt. */
 interface Form {
   readonly order: readonly ("prefix" | "suffix" | { readonly marker: string })[];
+  /** The BOS that it begins with, also where the model's tokenizer itself puts none in front of texts. */
+  readonly bos?: string;
   /** What the model ends the middle with, where it is not its EOS. */
   readonly end?: string;
 }
@@ -24,12 +26,13 @@ const FORMS: readonly Form[] = [
   prefixFirst("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),
   prefixFirst("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),
   prefixFirst("▁<PRE>", "▁<SUF>", "▁<MID>", "▁<EOT>"),
-  { order: [{ marker: "[SUFFIX]" }, "suffix", { marker: "[PREFIX]" }, "prefix"] },
+  { order: [{ marker: "[SUFFIX]" }, "suffix", { marker: "[PREFIX]" }, "prefix"], bos: "<s>" },
 ];
 
 /** A form with the ids of its markers in a model's vocabulary. */
 export interface FillIn {
   readonly order: readonly ("prefix" | "suffix" | number)[];
+  readonly bos: number | undefined;
   /** Token that ends the middle, besides the model's own. */
   readonly end: number | undefined;
 }
@@ -40,10 +43,11 @@ export function fillInOf(tokenizer: Tokenizer, model: string): FillIn {
     const id = tokenizer.tokenId(text);
     return id !== undefined && tokenizer.isAdded(id) ? id : undefined;
   };
-  for (const { order, end } of FORMS) {
+  for (const { order, bos, end } of FORMS) {
     const ids = order.map((part) => (typeof part === "string" ? part : added(part.marker)));
     if (ids.some((part) => part === undefined)) continue;
-    return { order: ids as FillIn["order"], end: end === undefined ? undefined : added(end) };
+    const idOf = (text: string | undefined) => (text === undefined ? undefined : added(text));
+    return { order: ids as FillIn["order"], bos: idOf(bos), end: idOf(end) };
   }
   throw new UnsupportedError(`The model '${model}' has no tokens to fill in with: leave suffix out`, {
     param: "suffix",
@@ -65,14 +69,15 @@ export interface FillInEncoding {
  * beginning of texts.
  */
 export async function fillInPrompt(
-  { order }: FillIn,
+  { order, bos }: FillIn,
   prefix: string | Uint32Array,
   suffix: string,
   tokenizer: Tokenizer,
   { encode, addSpecialTokens }: FillInEncoding,
 ): Promise<Uint32Array> {
   const { single } = tokenizer.postProcessor;
-  const before = single.slice(0, single.indexOf("A")) as number[]; // BOS
+  const before = single.slice(0, single.indexOf("A")) as number[];
+  if (before.length === 0 && bos !== undefined) before.push(bos);
   const parts: (number | Uint32Array)[] = addSpecialTokens ? before : [];
   for (const part of order) {
     if (typeof part === "number") parts.push(part);

@@ -68,7 +68,7 @@ function modelName({ model }: GenerateRequest, { fleet }: ServerContext): string
   const generating = fleet.list().filter(({ pooling }) => pooling === undefined);
   const [only] = generating;
   if (only !== undefined && generating.length === 1) return only.id;
-  if (only === undefined) throw new NoWorkersError("any");
+  if (only === undefined) throw new NoWorkersError("(any)");
   throw new InvalidRequestError("Several models are served: name one", { param: "model" });
 }
 
