@@ -2,8 +2,9 @@ import { GatewayError, InternalError, NotFoundError } from "../../errors.ts";
 import { HistoryConflictError, HistoryUnavailableError } from "../../history/errors.ts";
 import type { HistoryStore } from "../../history/store.ts";
 
-/** Events are stored after so long, or once there are so many characters. */
-const STORE_AFTER_MS = 50;
+/** Events are stored after so long where somebody of this thread reads them as they come, else later, or once there are so many characters. */
+const READ_AFTER_MS = 50;
+const UNREAD_AFTER_MS = 200;
 const STORE_AT = 1 << 16;
 /** Characters of all events of a run: far more than any answer. */
 const MOST_LOGGED = 16 << 20;
@@ -50,7 +51,7 @@ export class EventLog {
     this.total += json.length;
     if (this.total > MOST_LOGGED) this.abort(new TooManyEventsError());
     if (this.size >= STORE_AT) this.write();
-    else this.timer ??= setTimeout(() => this.write(), STORE_AFTER_MS);
+    else this.timer ??= setTimeout(() => this.write(), this.readers.size > 0 ? READ_AFTER_MS : UNREAD_AFTER_MS);
   }
 
   /** Resolves when all events are stored. Rejects with what kept them from it. */

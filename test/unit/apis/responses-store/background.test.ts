@@ -187,9 +187,14 @@ describe("a response in the background", () => {
     const call = await engineCall(gateway);
     say(call, "<think>\nhm\n</think>\n\nHello");
     await until(gateway, id, "in_progress");
-    await Bun.sleep(100);
+    const logged = async () =>
+      (await history.readEvents("default", id, -1, { maxEvents: 99, maxBytes: 1e6 }))!.map(({ json }) => json);
+    for (let i = 0; !(await logged()).some((json) => json.includes("output_item.done")); i++) {
+      if (i === 300) throw new Error("the item is not logged");
+      await Bun.sleep(10);
+    }
     const row = (await history.getResponse("default", id))!;
-    const events = (await history.readEvents("default", id, -1, { maxEvents: 99, maxBytes: 1e6 }))!;
+    const events = await logged();
     // the same as another process would have left it when it was killed
     const lost = id.replace(/.{8}$/, "00000000");
     const at = Date.now() - 31_000;
@@ -198,7 +203,7 @@ describe("a response in the background", () => {
       "default",
       lost,
       0,
-      events.map(({ json }) => json.replaceAll(id, lost)),
+      events.map((json) => json.replaceAll(id, lost)),
     );
     const streamed = await streamOf(gateway, lost);
     const body = await retrieved(gateway, lost);
