@@ -87,8 +87,11 @@ export function givenContent(content: unknown, at: string, tell?: (tools: readon
     }
   });
   tellFound();
-  return parts.length === 0 ? "" : parts;
+  return plain(parts);
 }
+
+/** One text as a string, whichever way it was sent: some templates write a list in another way. */
+export const plain = (parts: readonly TextPart[]): Content => (parts.length > 1 ? parts : (parts[0]?.text ?? ""));
 
 /** What another server did for an assistant in an earlier turn, as text: the block itself, without what only that server can read. */
 export function traceOf(block: SentBlock): string {

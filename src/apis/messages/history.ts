@@ -1,11 +1,11 @@
 /** The messages of a request as those of a conversation. */
 import type { Message } from "../../generation/conversation.ts";
 import { Turns } from "../../generation/turns.ts";
-import { givenContent, givenText, isServerBlock, stringOf, traceOf, wrong } from "./blocks.ts";
+import { givenContent, givenText, isServerBlock, plain, stringOf, traceOf, wrong } from "./blocks.ts";
 import { type InputTexts, inputTexts } from "./inputs.ts";
 import type { LateTools } from "./late-tools.ts";
 import type { MessagesRequest, SentBlock, SentMessage } from "./schema.ts";
-import { systemContent } from "./system.ts";
+import { systemText } from "./system.ts";
 
 /** The thoughts that a signature is for; `visible`: the text beside it. Undefined: it is not ours, or not of this text. */
 export type OpenThinking = (signature: string, visible: string) => string | undefined;
@@ -40,7 +40,7 @@ export function readHistory(
   const turns = new Turns({ joinUsers: true });
   const reading: Reading = { ...options, turns, inputs: inputTexts(options.raw) };
   const lastUser = messages.findLastIndex(({ role }) => role === "user");
-  const lead = systemContent(system, "system");
+  const lead = systemText(system, "system");
   if (lead !== undefined) turns.system(lead);
   messages.forEach((message, i) => {
     if (message.clear_at !== "next_user_message" || i > lastUser) readMessage(message, i, reading);
@@ -54,7 +54,7 @@ function readMessage({ role, content }: SentMessage, i: number, reading: Reading
   const at = `messages[${i}].content`;
   const { turns, late } = reading;
   if (role === "system") {
-    const text = systemContent(content, at, late);
+    const text = systemText(content, at, late);
     if (text !== undefined) turns.system(text);
     return;
   }
@@ -85,10 +85,8 @@ function readUser(blocks: readonly SentBlock[], at: string, { turns, late }: Rea
   const texts = blocks.flatMap((block, k) =>
     block.type === "tool_result" ? [] : [{ type: "text" as const, text: givenText(block, `${at}[${k}]`) }],
   );
-  const [first] = texts;
-  if (first === undefined) {
-    if (blocks.length === 0) throw wrong(at, `${at} is empty`);
-  } else turns.user(texts.length === 1 ? first.text : texts);
+  if (texts.length > 0) turns.user(plain(texts));
+  else if (blocks.length === 0) throw wrong(at, `${at} is empty`);
 }
 
 function readAssistant(block: SentBlock, i: number, k: number, { turns, inputs, open }: Reading): void {

@@ -1,6 +1,5 @@
 /** System text of a request, without what would change from one request to the next. */
 import { UnsupportedError } from "../../errors.ts";
-import type { Content } from "../../generation/conversation.ts";
 import { isObject } from "../shared/tools.ts";
 import { stringOf, wrong } from "./blocks.ts";
 import type { LateTools } from "./late-tools.ts";
@@ -20,15 +19,14 @@ function withoutBilling(text: string): string {
 }
 
 /**
- * The text of a system prompt or message; undefined where there is none. `at`: its name in errors. `late`: of a message, which may bring tools
- * in.
+ * The text of a system prompt or message; undefined where there is none. Clients send one text as a string or as a block, with their marks for
+ * the cache on it or not: the prompt must be the same. `at`: its name in errors. `late`: of a message, which may bring tools in.
  */
-export function systemContent(sent: SentContent | null | undefined, at: string, late?: LateTools): Content | undefined {
+export function systemText(sent: SentContent | null | undefined, at: string, late?: LateTools): string | undefined {
   if (sent === undefined || sent === null) return undefined;
   if (typeof sent === "string") return withoutBilling(sent) || undefined;
   const texts = sent.map((block, i) => blockText(block as SentBlock, `${at}[${i}]`, late));
-  const parts = texts.filter((text) => text !== "").map((text) => ({ type: "text", text }) as const);
-  return parts.length === 0 ? undefined : parts;
+  return texts.filter((text) => text !== "").join("\n") || undefined;
 }
 
 function blockText(block: SentBlock, at: string, late: LateTools | undefined): string {
