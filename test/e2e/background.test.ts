@@ -227,9 +227,12 @@ describe("a gateway that is killed", () => {
       }
     };
     const asking = [ask(false), ask(false), ask(true), ask(true)];
-    await Bun.sleep(2500);
-    doomed.program.kill("SIGKILL");
-    alive = false;
+    try {
+      await Bun.sleep(2500);
+    } finally {
+      doomed.program.kill("SIGKILL");
+      alive = false;
+    }
     await Promise.all(asking);
     await doomed.program.exited;
     expect(Math.min(done.length, begun.length)).toBeGreaterThan(10);
