@@ -71,7 +71,8 @@ const LISTS = ["tokens", "token_logprobs", "top_logprobs", "text_offset"] as con
 type Logprobs = NonNullable<Completion["choices"][number]["logprobs"]>;
 
 export function checkCompletion(value: unknown): Completion {
-  const completion = check(completionSchema, value);
+  // a copy, as OpenAI's client adds members that are not enumerated
+  const completion = check(completionSchema, { ...(value as object) });
   completion.choices.forEach(({ index, logprobs: found }, i) => {
     if (index !== i) throw new Error(`choice ${i} has the index ${index}`);
     if (found) checkLists(found);

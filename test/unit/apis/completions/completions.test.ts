@@ -246,7 +246,12 @@ describe("echo", () => {
 describe("logprobs", () => {
   test("tokens, values, alternatives and offsets, whole as streamed", async () => {
     for (const size of [1, 3, 100]) {
-      const piecewise = started(speaking(() => "日本 a", size));
+      const piecewise = started(
+        speaking(
+          () => "日本 a",
+          () => size,
+        ),
+      );
       const { choices } = await bothWays({ prompt: "x👍", echo: true, logprobs: 2 }, piecewise);
       const { tokens, text_offset: offsets, top_logprobs: top, token_logprobs: values } = choices[0]!.logprobs!;
       const ids = [...encode("x👍"), ...encode("日本 a"), END_OF_TEXT];

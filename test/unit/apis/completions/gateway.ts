@@ -34,12 +34,15 @@ export function say(call: ScriptedCall, text: string, { size = 1, index = 0, cac
   call.finish({ index, reason, completionTokens: ids.length, cachedTokens });
 }
 
-/** An engine that says what `text` gives for each choice of a prompt. */
-export const speaking = (text: (call: ScriptedCall, choice: number) => string, size = 1): ScriptedEngine =>
+/** An engine that says what `text` gives for each choice of a prompt, `size` tokens a message. */
+export const speaking = (
+  text: (call: ScriptedCall, choice: number) => string,
+  size: () => number = () => 1,
+): ScriptedEngine =>
   new ScriptedEngine((call) => {
     queueMicrotask(() => {
       for (let index = 0; index < (call.request.sampling.n ?? 1); index++)
-        say(call, text(call, index), { size, index });
+        say(call, text(call, index), { size: size(), index });
       call.end();
     });
   });
