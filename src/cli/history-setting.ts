@@ -28,8 +28,7 @@ export function chosenHistory(config: HistoryConfig, folder: string | undefined,
   const { historyUrl, historyBackend, schemaConfig } = config;
   if (historyUrl !== undefined && historyBackend !== undefined)
     throw new HistorySetupError("--history-url and --history-backend exclude each other");
-  const url = historyUrl ?? urlOf(config, folder);
-  parseHistoryUrl(url);
+  const url = historyUrl === undefined ? urlOf(config, folder) : checked(historyUrl, "--history-url");
   const schema = schemaConfig === undefined ? undefined : schemaOf(schemaConfig);
   const connections = Math.max(1, Math.floor(config.postgresPoolMaxSize / threads));
   return {
@@ -57,9 +56,19 @@ function urlOf({ historyBackend, postgresDbUrl, redisUrl }: HistoryConfig, folde
 
 const fileUrl = (folder: string): string => `sqlite:${encodeURI(join(folder, "history.db"))}`;
 
+function checked(url: string, flag: string): string {
+  try {
+    parseHistoryUrl(url);
+    return url;
+  } catch (error) {
+    if (!(error instanceof HistorySetupError)) throw error;
+    throw new HistorySetupError(`${flag}: ${error.message}`);
+  }
+}
+
 function named(url: string | undefined, type: "postgres" | "redis", flag: string): string {
   if (url === undefined) throw new HistorySetupError(`--history-backend ${type} needs ${flag}`);
-  if (parseHistoryUrl(url).type !== type) throw new HistorySetupError(`${flag}: is no URL of ${type}`);
+  if (parseHistoryUrl(checked(url, flag)).type !== type) throw new HistorySetupError(`${flag}: is no URL of ${type}`);
   return url;
 }
 
@@ -76,7 +85,12 @@ function schemaOf(path: string): unknown {
   } catch (error) {
     throw new HistorySetupError(`--schema-config: ${JSON.stringify(path)}: ${(error as Error).message}`);
   }
-  parseSchema(value ?? {});
+  try {
+    parseSchema(value ?? {});
+  } catch (error) {
+    if (!(error instanceof HistorySetupError)) throw error;
+    throw new HistorySetupError(`--schema-config: ${JSON.stringify(path)}: ${error.message}`);
+  }
   return value ?? {};
 }
 

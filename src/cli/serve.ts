@@ -55,6 +55,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
     ...givenTemplateProblem(config),
     ...emptyCaches(config),
     ...parserProblem(config),
+    ...historyProblem(config, env),
   ];
   if (problems.length > 0) throw new ConfigError(problems);
   const stop = whenAskedToStop();
@@ -118,6 +119,17 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   stopWatchdog();
   log.info("stopped");
   return 0;
+}
+
+/** A history that is named must be one. Whether it can be opened is seen later. */
+function historyProblem(config: ServeConfig, env: Environment): string[] {
+  try {
+    chosenHistory(config, stateFolder(config.stateDir, env), 1);
+    return [];
+  } catch (error) {
+    if (!(error instanceof HistorySetupError)) throw error;
+    return [error.message];
+  }
 }
 
 /** Opens the history, and makes the key of seals. Throws HistorySetupError and HistoryUnavailableError. */

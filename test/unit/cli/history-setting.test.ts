@@ -44,7 +44,7 @@ describe("the history's setting", () => {
 
   test.each<[string[], RegExp]>([
     [["--history-url", "memory:", "--history-backend", "memory"], /exclude each other/],
-    [["--history-url", "oracle://h"], /must be none, memory:/],
+    [["--history-url", "oracle://h"], /^--history-url: .* must be none, memory:/],
     [["--history-backend", "postgres"], /needs --postgres-db-url/],
     [["--history-backend", "redis", "--redis-url", "postgres://secret@h/d"], /--redis-url: is no URL of redis/],
     [["--schema-config", "/nowhere/x.yaml"], /--schema-config: "\/nowhere\/x.yaml"/],
