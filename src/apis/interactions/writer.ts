@@ -171,7 +171,14 @@ export class InteractionWriter implements TurnListener {
           this.set("failed", usage);
         } else onLost?.(cause);
       })
-      .then(() => this.tellEnd());
+      .then(() => this.tellEnd())
+      .catch((cause: unknown) => {
+        // nobody else would hear of it, and whoever waits would wait for ever
+        this.error ??= new InternalError(cause);
+        this.out?.cut();
+        this.settle();
+        onLost?.(cause);
+      });
   }
 
   private set(status: InteractionStatus, usage: object | undefined): void {

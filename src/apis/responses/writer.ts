@@ -165,7 +165,14 @@ export class ResponseWriter implements TurnListener {
         }
         onLost?.(cause);
       })
-      .then(() => this.tellEnd());
+      .then(() => this.tellEnd())
+      .catch((cause: unknown) => {
+        // nobody else would hear of it, and whoever waits would wait for ever
+        this.error ??= new InternalError(cause);
+        this.out?.cut();
+        this.settle();
+        onLost?.(cause);
+      });
   }
 
   private tellEnd(): void {
