@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { InvalidRequestError } from "../errors.ts";
 import { parseLossless } from "../template/lossless-json.ts";
 import type { MessageData } from "../template/prepare-messages.ts";
+import { oneCallEach, type Placed, shownContent, textInResults } from "./call-turns.ts";
 import { type Content, contentText, type Message, type ToolCall } from "./conversation.ts";
 import type { CallTraits, ContentRole, TemplateTraits } from "./template-traits.ts";
 
@@ -16,21 +17,20 @@ export function templateMessages(
   { systemInPlace = false }: { readonly systemInPlace?: boolean } = {},
 ): MessageData[] {
   const ids = new CallIds(traits.calls?.ids ?? "any");
-  const placed = arranged(messages, traits, systemInPlace);
-  return placed.map(({ message, at }) => {
+  const placed = fitting(arranged(messages, traits, systemInPlace), traits);
+  return placed.map(({ message, at, firstCall = 0 }) => {
     const { role, name, reasoning, toolCalls = [] } = message;
     const calls = toolCalls.map((call, i) => ({
       id: ids.next(call),
       type: "function",
       function: {
         name: call.name,
-        arguments: callArguments(call, traits.calls, `messages[${at}].tool_calls[${i}].function.arguments`),
+        arguments: callArguments(call, traits.calls, `messages[${at}].tool_calls[${firstCall + i}].function.arguments`),
       },
     }));
     const answered = role === "tool" ? ids.answered(message) : undefined;
     const shownName = name ?? (traits.namesResults ? answered?.name : undefined);
-    const said = message.isError === true && message.content.length === 0 ? FAILED : message.content;
-    const content = templateContent(said, role === "developer" ? "system" : role, traits);
+    const content = templateContent(shownContent(message), role === "developer" ? "system" : role, traits);
     return {
       role,
       content: content === "" && calls.length > 0 ? emptyContent(message, traits.calls) : content,
@@ -42,13 +42,10 @@ export function templateMessages(
   });
 }
 
-/** What the model is told of a tool that failed without a word. */
-const FAILED = "error";
-
-/** A message with its place in the request. */
-interface Placed {
-  readonly message: Message;
-  readonly at: number;
+/** Calls and results as the template takes them. */
+function fitting(placed: readonly Placed[], { calls, userBehindResults }: TemplateTraits): readonly Placed[] {
+  const single = calls?.many === false ? oneCallEach(placed) : placed;
+  return userBehindResults ? single : textInResults(single);
 }
 
 /**

@@ -15,6 +15,8 @@ export interface CallTraits {
   readonly besideNull: boolean;
   /** It writes the calls of a message whose content is the empty string. */
   readonly besideEmpty: boolean;
+  /** It takes several calls in one message. */
+  readonly many: boolean;
   /** `nine`: ids must be nine letters and digits. `kimi`: the id is all that names the function: `functions.NAME:INDEX`. */
   readonly ids: "any" | "nine" | "kimi";
   /** A prompt with a call of `PROBE_FUNCTION`. */
@@ -34,6 +36,8 @@ export interface TemplateTraits {
   readonly systemInPlace: boolean;
   /** Undefined: it writes no calls, or fails on every form of them. */
   readonly calls: CallTraits | undefined;
+  /** A message of the user may stand right behind results. */
+  readonly userBehindResults: boolean;
   /** Without a name a tool message's result fails, or has a gap where its name belongs: it needs that of the call it answers. */
   readonly namesResults: boolean;
   /** The variable that switches thinking on and off; undefined: none does. */
@@ -48,6 +52,7 @@ const VALUE = "probe_value";
 const RESULT_NAME = "probe_of_a_result";
 const ARGUMENTS = `{"${KEY}": "${VALUE}"}`;
 const NINE = "probeid01";
+const NINE_MORE = "probeid02";
 const LONG_ID = "call_probe_of_an_id";
 const TOOL = {
   type: "function",
@@ -102,6 +107,7 @@ function probe(render: Render): TemplateTraits {
     systemAnywhere,
     systemInPlace: systemAnywhere && leavesSystem(render),
     calls,
+    userBehindResults: takesUserBehindResults(render, conversation(args, empty, NINE)),
     namesResults: needsNames((result) => render(conversation(args, empty, NINE, result))),
     thinkingKey: (["enable_thinking", "thinking"] as const).find((key) => switches(render, key)),
   };
@@ -167,6 +173,20 @@ function conversation(args: unknown, content: unknown, id: string, result: objec
   ];
 }
 
+/** Templates that fail on the results themselves say nothing about what may stand behind them. */
+function takesUserBehindResults(render: Render, results: readonly MessageData[]): boolean {
+  if (render(results) === undefined) return true;
+  return render([...results, user(TEXT)])?.includes(TEXT) === true;
+}
+
+/** Two calls of one message and their results. What the template makes of them is its own affair, as long as it takes them. */
+function takesMany(render: Render, args: unknown, content: null | ""): boolean {
+  const [asked, called, result] = conversation(args, content, NINE) as [MessageData, MessageData, MessageData];
+  const calls = (called as { readonly tool_calls?: readonly object[] }).tool_calls ?? [];
+  const both = [...calls, ...calls.map((call) => ({ ...call, id: NINE_MORE }))];
+  return render([asked, { ...called, tool_calls: both }, result, { ...result, tool_call_id: NINE_MORE }]) !== undefined;
+}
+
 function needsNames(render: (result: object) => string | undefined): boolean {
   const named = render({});
   if (named?.includes(RESULT_NAME) !== true) return named !== undefined && render({ name: null }) === undefined;
@@ -198,6 +218,7 @@ function callTraits(render: Render): CallTraits | undefined {
       arguments: found.form,
       takesText: forms[1] !== undefined,
       besideNull: content === null,
+      many: takesMany(render, args, content),
       besideEmpty: content === "" || cleanSample(render, args, "") !== undefined,
       ids: failsOnLong ? "nine" : isNamedById ? "kimi" : "any",
       sample,

@@ -16,7 +16,7 @@ export function modelsRoutes({ fleet }: Pick<ServerContext, "fleet">) {
       "/v1/models",
       ({ request }) =>
         isAnthropic(request) ? modelInfoList(fleet.list(), pageQuery(request.url)) : modelList(fleet.list()),
-      { detail: { tags: ["OpenAI", "Anthropic"], summary: "List models", description: SHAPES } },
+      { detail: { tags: ["OpenAI"], summary: "List models", description: SHAPES } },
     )
     .get(
       "/v1/models/*",
@@ -27,7 +27,7 @@ export function modelsRoutes({ fleet }: Pick<ServerContext, "fleet">) {
       },
       {
         params: t.Object({ "*": t.String() }),
-        detail: { tags: ["OpenAI", "Anthropic"], summary: "One model; its id may hold slashes", description: SHAPES },
+        detail: { tags: ["OpenAI"], summary: "One model; its id may hold slashes", description: SHAPES },
       },
     );
 }

@@ -84,7 +84,7 @@ def main():
         tok = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), **specials)
         tok.chat_template = template
         for case, messages in CASES.items():
-            made = requests.expected(tok, name, {"messages": copy.deepcopy(messages), "tools": TOOLS})
+            made = requests.expected_each(tok, name, {"messages": copy.deepcopy(messages), "tools": TOOLS})
             # for APIs in which a client says that the model is to think
             on = {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}
             thinking = requests.expected(tok, name, {"messages": copy.deepcopy(messages), "tools": TOOLS, **on})

@@ -2,7 +2,7 @@
  * Earlier turns with reasoning, calls and results go back into a model's template in the form that it was trained on, whichever API they
  * came through: the prompts that reach the engine are those of transformers (make_replay.py).
  */
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test, setSystemTime } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fixtures } from "../../../scripts/fixtures.ts";
@@ -29,12 +29,18 @@ interface Golden {
   readonly made_with: { readonly specials: Record<string, string> };
   readonly tools: readonly Tool[];
   readonly cases: Readonly<Record<string, readonly Sent[]>>;
-  /** `thinking`: where the client says that the model is to think, and that changes it. */
-  readonly rows: readonly { template: string; case: string; text?: string; thinking?: string; error?: string }[];
+  /**
+   * `thinking`: where the client says that the model is to think, and that changes it. `one_each`: where it fails on several calls of a message, the
+   * same as calls one after the other.
+   */
+  readonly rows: readonly { template: string; case: string; text?: string; thinking?: string; error?: string; one_each?: string }[];
 }
 const read = (path: string): string => readFileSync(join(import.meta.dir, path), "utf8");
 const golden = JSON.parse(read("replay.json")) as Golden;
 const configs = join(await fixtures(), "tokenizer-configs");
+// templates print the date: that on which the prompts were made
+beforeAll(() => setSystemTime(new Date(2026, 10, 30, 12)));
+afterAll(() => setSystemTime());
 
 function templateOf(name: string): TemplateSource {
   const own = [`../tools/${name}.jinja`, `../template/chat_templates/${name}.jinja`].find((path) =>
@@ -168,7 +174,7 @@ describe.each(templates)("%s", (template) => {
     await inGateway(templateOf(template), async (gateway) => {
       for (const row of golden.rows) {
         if (row.template !== template) continue;
-        const text = body === messagesApi ? (row.thinking ?? row.text) : row.text;
+        const text = row.one_each ?? (body === messagesApi ? (row.thinking ?? row.text) : row.text);
         const wanted = text ?? { error: row.error };
         const found = await promptOf(gateway, path, body(golden.cases[row.case]!, gateway));
         expect({ case: row.case, prompt: found }).toEqual({ case: row.case, prompt: wanted as string });

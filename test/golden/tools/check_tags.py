@@ -19,7 +19,7 @@ for case in cases:
         print(case["name"], "does not compile:", str(e)[:300])
         bad += 1
         continue
-    for wanted, texts in ((True, case["accepts"] + case.get("takesToo", []) + [t for t in [case["simulated"]] if t is not None]), (False, case["rejects"])):
+    for wanted, texts in ((True, case["accepts"] + case.get("takesToo", []) + [text for text, _ in case.get("answers", [])] + [t for t in [case["simulated"]] if t is not None]), (False, case["rejects"])):
         for text in texts:
             if accepts(grammar, text) is not wanted:
                 bad += 1

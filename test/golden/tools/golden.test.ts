@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { structuralTagParsers } from "../../../src/generation/tools/structural-tag.ts";
 import { foldEvents } from "../../../src/parsers/events.ts";
 import { createOutputParser } from "../../../src/parsers/parser.ts";
-import { TOOLS, type TagCase, tagCases } from "./structural-tags.ts";
+import { ANSWER, TOOLS, type TagCase, tagCases } from "./structural-tags.ts";
 
 const golden = JSON.parse(readFileSync(join(import.meta.dir, "structural-tags.json"), "utf8")) as { cases: TagCase[] };
 const made = tagCases();
 
 test("every family that has a tag is among them", () => {
-  expect(golden.cases.length).toBe(173);
+  expect(golden.cases.length).toBe(272);
   const checked = new Set(golden.cases.map(({ parser }) => parser));
   expect(structuralTagParsers().filter((parser) => !checked.has(parser))).toEqual([]);
 });
@@ -21,8 +21,9 @@ describe("structural tags", () => {
     const found = made.find((each) => each.name === name)!;
     expect(JSON.parse(found.tag)).toEqual(JSON.parse(tag));
     expect(found.accepts).toEqual([...accepts]);
+    expect(found.answers).toEqual(more.answers);
     expect(found.simulated).toBe(more.simulated);
-    for (const text of accepts) {
+    const read = (text: string) => {
       const { sink, answer } = foldEvents();
       const parser = createOutputParser(more.reasoning, more.parser, {
         tools: TOOLS,
@@ -33,7 +34,10 @@ describe("structural tags", () => {
       });
       parser.push(text, sink);
       parser.finish(sink);
-      const { content, reasoning, toolCalls } = answer();
+      return answer();
+    };
+    for (const text of accepts) {
+      const { content, reasoning, toolCalls } = read(text);
       expect({ text, content: content.trim() }).toEqual({ text, content: "" });
       const wanted = [...text.matchAll(/get_(?:weather|time)/g)].map(([called]) => called);
       expect(toolCalls.map((call) => call.name)).toEqual(wanted);
@@ -44,5 +48,12 @@ describe("structural tags", () => {
       }
       if (text.includes("Hm, ")) expect(reasoning.trim()).toBe('Hm, "they" {want} it.');
     }
+    for (const [text, wanted] of more.answers ?? []) {
+      const { content, reasoning, toolCalls } = read(text);
+      expect({ text, content: content.trim(), calls: toolCalls.length }).toEqual({ text, content: wanted, calls: 0 });
+      expect(reasoning.trim()).toBe(text.includes("Hm, ") ? 'Hm, "they" {want} it.' : "");
+    }
+    // numbers of the schema are those of the request
+    if (more.answers !== undefined) expect(tag).toContain(ANSWER);
   });
 });

@@ -161,6 +161,30 @@ def expected(tok, name, request):
         return {"error": str(e)}
 
 
+def one_each(messages):
+    """Calls that were made at once as calls one after the other, each with its result, for templates that take one a message."""
+    made = []
+    for message in messages:
+        calls = message.get("tool_calls") or []
+        if len(calls) < 2:
+            if not any(message is result for result in made):
+                made.append(message)
+            continue
+        results = {m.get("tool_call_id"): m for m in messages if m["role"] == "tool"}
+        for i, call in enumerate(calls):
+            made.append({**message, "tool_calls": [call]} if i == 0 else {"role": "assistant", "content": None, "tool_calls": [call]})
+            made.append(results[call["id"]])
+    return made
+
+
+def expected_each(tok, name, request):
+    """The same; where the template fails on several calls of a message, also as calls one after the other (`one_each`)."""
+    made = expected(tok, name, request)
+    if not any(len(m.get("tool_calls") or []) > 1 for m in request["messages"]) or "error" not in made:
+        return made
+    return {**made, "one_each": expected(tok, name, {**request, "messages": one_each(request["messages"])})["text"]}
+
+
 def main():
     configs, *out = sys.argv[1:]
     rows = []
@@ -180,7 +204,7 @@ def main():
         for case, text_of_body in BODIES.items():
             if case == "functions" and TEMPLATES[name].get("ids") == "nine":
                 continue  # the request has no ids, and any nine characters do
-            rows.append({"template": name, "case": case, "body": text_of_body, **expected(tok, name, json.loads(text_of_body))})
+            rows.append({"template": name, "case": case, "body": text_of_body, **expected_each(tok, name, json.loads(text_of_body))})
     made_with = {"transformers": transformers.__version__, "specials": SPECIALS}
     data = json.dumps({"made_with": made_with, "rows": rows}, ensure_ascii=False, indent=1)
     if out:

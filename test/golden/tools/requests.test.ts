@@ -1,5 +1,5 @@
 /** From the text of a Chat Completions request to the prompt, against transformers: see make_requests.py. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test, setSystemTime } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fixtures } from "../../../scripts/fixtures.ts";
@@ -17,6 +17,8 @@ interface Row {
   readonly body: string;
   readonly text?: string;
   readonly error?: string;
+  /** Where it fails on several calls of a message: the same as calls one after the other. */
+  readonly one_each?: string;
 }
 const read = (name: string): string => readFileSync(join(import.meta.dir, name), "utf8");
 const { made_with, rows } = JSON.parse(read("requests.json")) as {
@@ -24,6 +26,9 @@ const { made_with, rows } = JSON.parse(read("requests.json")) as {
   rows: Row[];
 };
 const folder = await fixtures();
+// templates print the date: that on which the prompts were made
+beforeAll(() => setSystemTime(new Date(2026, 10, 30, 12)));
+afterAll(() => setSystemTime());
 
 const templates = new Map<string, ChatTemplate>();
 function templateOf(name: string): ChatTemplate {
@@ -48,7 +53,7 @@ async function prompt(row: Row): Promise<string> {
   return renderPrompt(chatConversation(request, raw), templateOf(row.template)).text;
 }
 
-test("there are 289 prompts, of which a template like Llama's refuses those with parallel calls", () => {
+test("there are 289 prompts; a template like Llama's refuses parallel calls, and gets them one after the other", () => {
   expect(rows.length).toBe(289);
   const refused = rows.filter(({ error }) => error !== undefined);
   expect(refused.map(({ template, case: name }) => `${template} ${name}`)).toEqual([
@@ -59,7 +64,6 @@ test("there are 289 prompts, of which a template like Llama's refuses those with
 
 describe("prompts of requests", () => {
   test.each(rows.map((row) => [`${row.template} ${row.case}`, row] as const))("%s", async (_, row) => {
-    if (row.error !== undefined) await expect(prompt(row)).rejects.toMatchObject({ status: 400, message: row.error });
-    else expect(await prompt(row)).toBe(row.text!);
+    expect(await prompt(row)).toBe(row.one_each ?? row.text!);
   });
 });
