@@ -6,6 +6,7 @@ import { join } from "node:path";
 import OpenAI from "openai";
 import { demoModelFiles } from "../../src/tokenizer/demo-model.ts";
 import { BUILD_MS, collieBinary } from "./support/binary.ts";
+import { covers } from "./support/covers.ts";
 import { eventually, startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
 
 const DIMENSIONS = 64;
@@ -42,7 +43,7 @@ const count = async (key: "received" | "open" | "abortedByCancel") =>
   (await Promise.all(engines.map((engine) => engine.stats()))).reduce((sum, stats) => sum + stats[key], 0);
 
 describe("OpenAI's client", () => {
-  test("asks for base64 and reads the numbers that it would get as such", async () => {
+  test(covers("Embeddings", "base64 and numbers are the same", "openai"), async () => {
     const input = ["A man is eating food.", "A man is eating a meal.", "Quantum chromodynamics"];
     const base64 = await client.embeddings.create({ model: "vectors", input });
     const float = await client.embeddings.create({ model: "vectors", input, encoding_format: "float" });
@@ -58,7 +59,7 @@ describe("OpenAI's client", () => {
     expect(dot(food, meal)).toBeGreaterThan(dot(food, physics) + 0.3);
   });
 
-  test("gives text, ids, and lists of ids, with an exact count of tokens", async () => {
+  test(covers("Embeddings", "texts, ids and lists of both, counted", "openai"), async () => {
     const tokens = await fetch(`${gateway.url}/tokenize`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -73,7 +74,7 @@ describe("OpenAI's client", () => {
     for (const { embedding } of [...asIds.data, ...both.data]) expect(embedding).toEqual(text.data[0]!.embedding);
   });
 
-  test("gets a large batch in order, spread over both engines", async () => {
+  test(covers("Embeddings", "a large batch, in order, over two engines", "openai"), async () => {
     const before = await count("received");
     const input = Array.from({ length: 500 }, (_, i) => `text number ${i}`);
     const { data } = await client.embeddings.create({ model: "vectors", input });
@@ -84,7 +85,7 @@ describe("OpenAI's client", () => {
     for (const engine of engines) expect((await engine.stats()).received).toBeGreaterThan(100);
   });
 
-  test("cuts vectors where the model is trained for it, and learns of what is wrong", async () => {
+  test(covers("Embeddings", "dimensions, and errors", "openai"), async () => {
     const { data } = await client.embeddings.create({ model: "vectors", input: "a b c", dimensions: 8 });
     expect(data[0]!.embedding).toHaveLength(8);
     expect(dot(data[0]!.embedding, data[0]!.embedding)).toBeCloseTo(1, 5);
@@ -98,7 +99,7 @@ describe("OpenAI's client", () => {
     expect(unknown).toBeInstanceOf(OpenAI.NotFoundError);
   });
 
-  test("that leaves ends the calls at the engines", async () => {
+  test(covers("Embeddings", "a client that leaves", "openai"), async () => {
     const before = await count("abortedByCancel");
     const leave = new AbortController();
     const input = Array.from({ length: 10 }, () => "sleepy");
@@ -122,7 +123,7 @@ async function post(path: string, body: object, status = 200) {
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-test("rerank puts the nearest document first", async () => {
+test(covers("Rerank", "the nearest document first", "fetch"), async () => {
   const documents = ["Snow falls in winter", "The capital of France is Paris", { text: "Paris is in France" }];
   for (const path of ["/rerank", "/v1/rerank"]) {
     const { results } = await post(path, { model: "vectors", query: "capital of France", documents, top_n: 2 });
@@ -138,7 +139,7 @@ test("an engine of vectors neither classifies nor chats, and says so", async () 
   expect(chat["error"]).toMatchObject({ param: "model", message: expect.stringContaining("gives vectors") });
 });
 
-test("a classifier's labels come from its config.json", async () => {
+test(covers("Classify", "labels of config.json", "fetch"), async () => {
   const args = ["--model-path", folder, "--served-model-name", "moods", "--pooling-dim", "3"];
   const engine = await startEngine("[]", args);
   const moods = await startGateway([engine]);
