@@ -41,7 +41,8 @@ export async function startHistoryKeeper(options: KeeperOptions): Promise<Histor
     thread = await startHistoryThread(history, workerUrl("history/thread"), (message) => {
       if (!ending) onEnd(message);
     });
-    store = await openHistory(history, thread?.connect());
+    // for retention alone
+    store = await openHistory({ ...history, maxConnections: 1 }, thread?.connect());
   } catch (error) {
     await thread?.close();
     throw error;

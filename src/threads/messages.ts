@@ -21,7 +21,8 @@ export type ToThread =
 /** What a serving thread tells control. */
 export type FromThread =
   | { readonly type: "listening"; readonly hostname: string; readonly port: number }
-  | { readonly type: "failed"; readonly message: string }
+  /** It cannot begin: what it keeps for clients cannot be opened, or its port cannot be had. */
+  | { readonly type: "failed"; readonly what: "history" | "port"; readonly message: string }
   | { readonly type: "applied"; readonly version: number }
   | { readonly type: "drained" }
   | { readonly type: "pong" }

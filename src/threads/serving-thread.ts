@@ -21,13 +21,19 @@ self.onmessage = ({ data }: MessageEvent<ToThread>) => {
   else if (data.type === "start") {
     const { options, historyPort } = data;
     fleet = data.fleet;
+    const failed = (what: "history" | "port") => (error: unknown) =>
+      tell({ type: "failed", what, message: (error as Error).message });
     openKept(options.kept, historyPort)
       .then((kept) => {
-        serving = startServing(options, link.control, kept);
-        if (fleet !== undefined) serving.apply(fleet);
-        tell({ type: "listening", hostname: serving.hostname, port: serving.port });
+        try {
+          serving = startServing(options, link.control, kept);
+          if (fleet !== undefined) serving.apply(fleet);
+          tell({ type: "listening", hostname: serving.hostname, port: serving.port });
+        } catch (error) {
+          failed("port")(error);
+        }
       })
-      .catch((error: unknown) => tell({ type: "failed", message: (error as Error).message }));
+      .catch(failed("history"));
   } else if (data.type === "fleet") {
     fleet = data.fleet;
     serving?.apply(fleet);

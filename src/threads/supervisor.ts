@@ -1,6 +1,7 @@
 import type { ServeConfig } from "../config/serve-options.ts";
 import { answerer, type Control } from "../fleet/control-link.ts";
 import { emptyFleet, type FleetSnapshot } from "../fleet/snapshot.ts";
+import { HistorySetupError } from "../history/errors.ts";
 import { workerUrl } from "../program.ts";
 import { type KeptOptions, openKept, startServing } from "../server/serving.ts";
 import type { Logger } from "../telemetry/log.ts";
@@ -128,7 +129,7 @@ async function startWorkers(
         thread.unanswered = 0;
         if (data.type === "listening") resolve(data);
         else if (data.type === "failed") {
-          reject(new ListenError(data.message));
+          reject(data.what === "port" ? new ListenError(data.message) : new HistorySetupError(data.message));
           worker.terminate(); // once it has served, it is started again
         } else if (data.type === "applied") {
           thread.version = data.version;
@@ -186,7 +187,7 @@ async function startWorkers(
     stopping = true;
     clearInterval(pings);
     for (const { worker } of threads) worker?.terminate();
-    throw listenError(config, error);
+    throw error instanceof HistorySetupError ? error : listenError(config, error);
   }
   return {
     ...bound,

@@ -112,3 +112,14 @@ test("a thread that dies gives back what it had booked, and comes back with the 
   for (const [, text] of await ask(url, "/v1/models")) expect(text).toContain("later");
   orders.close();
 });
+
+test("a history that cannot be opened keeps the threads from starting, and is named", async () => {
+  const { values } = resolveOptions(serveOptions, { args: ["--host", "127.0.0.1", "--port", "0"], env: {} });
+  const log = createLogger({ level: "error", json: false, write: () => {} });
+  const kept = { ...keptNowhere, history: { url: "redis://127.0.0.1:1" } };
+  for (const count of [1, 2]) {
+    const starting = startServingThreads(values, count, FleetBoard.create(count), log, testControl, kept);
+    await expect(starting).rejects.toThrow(/store of responses/);
+    await expect(starting).rejects.not.toThrow(/listen/);
+  }
+});
