@@ -1,16 +1,30 @@
 /** One connection of the WebSocket transport of Responses: many responses, one after the other or side by side in lanes. */
-import { ClientClosedError, GatewayError, InternalError, OverloadedError, ShuttingDownError } from "../../errors.ts";
+import {
+  ClientClosedError,
+  GatewayError,
+  InternalError,
+  InvalidRequestError,
+  OverloadedError,
+  ShuttingDownError,
+} from "../../errors.ts";
 import type { RunningGeneration } from "../../generation/run.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { logFailure } from "../../server/log-failure.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { drawError } from "../errors.ts";
 import { type OpenAiError, openAiError } from "../openai/errors.ts";
-import { type PreparedResponse, prepareResponse, runResponse } from "../responses/create.ts";
+import {
+  type AskedResponse,
+  askedResponse,
+  type PreparedResponse,
+  prepareResponse,
+  runResponse,
+} from "../responses/create.ts";
 import type { EventWriter } from "../responses/events.ts";
 import { responseObject, usageOf } from "../responses/object.ts";
 import type { Loose, ResponsesRequest } from "../responses/schema.ts";
 import { responseStore } from "../responses/state.ts";
+import { countPrompt } from "../shared/call.ts";
 import { type CreateEvent, clientEvent, laneOf, parseMessage } from "./client-events.ts";
 import { ResponseMemory } from "./memory.ts";
 import { Steering } from "./steering.ts";
@@ -132,16 +146,16 @@ export class ResponsesSession {
     let object: Loose | undefined;
     try {
       const before = this.memory.items(request.previous_response_id ?? "");
-      const prepared = await prepareResponse(request, context, scope, before);
+      const [asked, work] = generates
+        ? await this.toRun(request, scope, before)
+        : await this.toPrepare(request, scope, before);
       scope.signal.throwIfAborted();
-      active = { id: prepared.head.id, lane, request };
+      active = { id: asked.head.id, lane, request };
       made();
       this.steering.begin(active);
-      const out = this.writer(lane);
-      object = generates ? await this.run(prepared, out, scope) : await this.prepareOnly(prepared, out, scope);
+      object = await work(this.writer(lane));
       const output = object["output"] as readonly Loose[];
-      if (object["status"] !== "failed")
-        this.memory.keep(active.id, [...prepared.earlier, ...prepared.input, ...output]);
+      if (object["status"] !== "failed") this.memory.keep(active.id, [...asked.earlier, ...asked.input, ...output]);
     } catch (error) {
       const failure = error instanceof GatewayError ? error : new InternalError(error);
       logFailure(context.log, id, PATH, failure);
@@ -151,6 +165,19 @@ export class ResponsesSession {
       scope.finish();
     }
     return active && this.steering.end(active, object);
+  }
+
+  /** What is asked, and what answers it. */
+  private async toRun(request: ResponsesRequest, scope: RequestScope, before?: readonly Loose[]): Promise<Work> {
+    const prepared = await prepareResponse(request, this.context, scope, before);
+    return [prepared, (out) => this.run(prepared, out, scope)];
+  }
+
+  /** The same for a request without an answer. */
+  private async toPrepare(request: ResponsesRequest, scope: RequestScope, before?: readonly Loose[]): Promise<Work> {
+    const asked = await askedResponse(request, this.context, scope, before);
+    const tokens = await promptTokens(asked, this.context, scope);
+    return [asked, (out) => this.prepareOnly(asked, tokens, out, scope)];
   }
 
   private async run(prepared: PreparedResponse, out: EventWriter, scope: RequestScope): Promise<Loose> {
@@ -177,16 +204,12 @@ export class ResponsesSession {
 
   /** A response without output, whose prompt the gateway has seen. */
   private async prepareOnly(
-    { request, head, call, input }: PreparedResponse,
+    { request, head, input }: AskedResponse,
+    promptTokens: number,
     out: EventWriter,
     { tenant }: RequestScope,
   ): Promise<Loose> {
-    const counts = {
-      promptTokens: call.prompt.tokenIds.length,
-      cachedTokens: 0,
-      completionTokens: 0,
-      reasoningTokens: 0,
-    };
+    const counts = { promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
     const usage = usageOf({ ...counts, reason: "stop", matchedStop: undefined, isClamped: false });
     const running = responseObject(head, { status: "in_progress", output: [] });
     const object = responseObject(head, { status: "completed", output: [], usage, completedAt: head.createdAt });
@@ -233,6 +256,19 @@ export class ResponsesSession {
     const { status, headers } = drawError("openai", failure, this.identity.id);
     const { error }: OpenAiError = openAiError(failure);
     this.tell({ type: "error", status, error: { ...error, headers } }, lane);
+  }
+}
+
+type Work = readonly [asked: AskedResponse, work: (out: EventWriter) => Promise<Loose>];
+
+/** Tokens of the prompt so far: 0 where the template, as Llama's, takes nothing before the user has spoken, and the user has not. */
+async function promptTokens({ ask }: AskedResponse, context: ServerContext, scope: RequestScope): Promise<number> {
+  try {
+    return await countPrompt(ask, context, scope);
+  } catch (error) {
+    const hasUser = ask.conversation.messages.some(({ role }) => role === "user");
+    if (hasUser || !(error instanceof InvalidRequestError)) throw error;
+    return 0;
   }
 }
 

@@ -19,16 +19,21 @@ import { ResponseWriter, type WriterOptions } from "./writer.ts";
 
 const PATH = "/v1/responses";
 
-/** A response whose call can begin. */
-export interface PreparedResponse {
+/** A response whose request is understood. */
+export interface AskedResponse {
   readonly request: ResponsesRequest;
   readonly head: ResponseHead;
-  readonly call: PreparedCall;
+  readonly ask: TextAsk;
   /** What it goes on from, oldest first. */
   readonly earlier: readonly Loose[];
   /** The request's own input, each item with an id. */
   readonly input: readonly Loose[];
   readonly tools: AskedConversation["tools"];
+}
+
+/** A response whose call can begin. */
+export interface PreparedResponse extends AskedResponse {
+  readonly call: PreparedCall;
 }
 
 /** Reads a request up to where an engine is asked. Throws GatewayErrors; the scope stays open. See `readRequest` for `before`. */
@@ -38,6 +43,17 @@ export async function prepareResponse(
   scope: RequestScope,
   before?: readonly Loose[],
 ): Promise<PreparedResponse> {
+  const asked = await askedResponse(request, context, scope, before);
+  return { ...asked, call: await fittingCall(asked.ask, request, context, scope) };
+}
+
+/** The same up to where the prompt is made. */
+export async function askedResponse(
+  request: ResponsesRequest,
+  context: ServerContext,
+  scope: RequestScope,
+  before?: readonly Loose[],
+): Promise<AskedResponse> {
   checkRequest(request);
   const model = context.fleet.model(request.model);
   const { asked, earlier, items } = await readRequest(request, context, scope, before);
@@ -48,7 +64,7 @@ export async function prepareResponse(
   return {
     request,
     head: { id: newId("resp_"), createdAt: now(), fields: { ...fields, store: stores } },
-    call: await fittingCall(textAsk(request, asked, isFollowed(request)), request, context, scope),
+    ask: textAsk(request, asked, isFollowed(request)),
     earlier,
     input: inputItems(typeof items === "string" ? items : [...items]),
     tools: asked.tools,

@@ -1,5 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { EngineError } from "../../../../src/engines/engine.ts";
+import { findChatTemplate } from "../../../../src/template/model-template.ts";
 import { decodeAll, encode } from "../../generation/demo-tokenizer.ts";
 import { type Gateway, MODEL, startGateway } from "../../server/gateway.ts";
 import { OSLO, play } from "../../server/tool-chat.ts";
@@ -99,6 +102,25 @@ describe("responses over a WebSocket", () => {
     client.send(create({ generate: false, input: "kept" }));
     const kept = await client.response();
     expect(await retrieved(gateway, kept.id)).toEqual(kept);
+  });
+
+  test("without generate, before the user has spoken, in a template that takes no such conversation", async () => {
+    const file = join(import.meta.dir, "../../../golden/template/chat_templates/tools_in_user.jinja");
+    const template = findChatTemplate(new Map([["chat_template.jinja", readFileSync(file)]]));
+    gateway = gatewayOver(undefined, (call) => play(["Hello"], call), { template });
+    const client = await connect(gateway);
+    const tools = [{ type: "function", name: "shell", parameters: { type: "object" } }];
+    const input = [{ role: "developer", content: "Be brief." }];
+    client.send(create({ generate: false, store: false, tools, input }));
+    const warm = await client.response();
+    expect(warm).toMatchObject({ status: "completed", output: [], usage: { input_tokens: 0 } });
+    client.send(create({ previous_response_id: warm.id, store: false, tools, input: "go" }));
+    expect((await client.response()).status).toBe("completed");
+    expect(promptOf(0)).toMatch(/Be brief.*"shell".*go/s);
+    client.send(create({ tools, input }));
+    expect(await client.next()).toMatchObject({ type: "error", status: 400 });
+    client.send(create({ generate: false, tools, input: [{ role: "user", content: [{ type: "input_image" }] }] }));
+    expect(await client.next()).toMatchObject({ type: "error", status: 400 });
   });
 
   test("mistakes are told, with their lane; the connection lasts", async () => {
