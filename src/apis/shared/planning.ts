@@ -30,7 +30,7 @@ export function planFor(
   if (template === undefined)
     throw new InvalidRequestError(`The model '${entry.id}' has no chat template`, { param: "model" });
   return plannedPrompt(conversation, entry.parsers, template(), {
-    isConstrained: constraint !== undefined,
+    constraint,
     engineWaitsForReasoning: waitsForReasoning,
     startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
   });
@@ -47,7 +47,7 @@ export function plannedPrompt(
   {
     startsInReasoning = opensReasoning,
     ...options
-  }: Pick<PlanOptions, "isConstrained" | "engineWaitsForReasoning"> & {
+  }: Pick<PlanOptions, "constraint" | "engineWaitsForReasoning"> & {
     readonly startsInReasoning?: typeof opensReasoning;
     readonly now?: Date;
   },

@@ -14,6 +14,10 @@ export function argumentSchema({ type, parameters }: ToolDefinition): unknown {
   return parameters ?? { type: "object" };
 }
 
+/** The same of a tool whose calls are held to it, an object of any kind of the others. */
+export const strictSchema = (tool: ToolDefinition): unknown =>
+  tool.strict ? argumentSchema(tool) : { type: "object" };
+
 /** A tool as templates get it: in the form of Chat Completions. */
 export function toolDeclaration(tool: ToolDefinition): unknown {
   if (tool.declaration !== undefined) return tool.declaration;

@@ -3,6 +3,7 @@ import type { Constraint } from "../../engines/engine.ts";
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import { familiesOf, reasoningFamily, toolParserName, unifiedReasoning } from "../../parsers/names.ts";
 import { type Conversation, offeredTools, type ToolDefinition } from "../conversation.ts";
+import { callOrAnswerTag } from "./call-or-answer.ts";
 import { listSchema, namedSchema } from "./forced-schema.ts";
 import {
   callFormat,
@@ -23,7 +24,7 @@ export type ForcedOutput = "json" | { readonly named: string } | { readonly text
 /** How calls are made, and how they are written then. */
 interface Way {
   readonly output: "native" | ForcedOutput;
-  /** What the engine must enforce. */
+  /** What the engine must enforce in the place of the request's own constraint. */
   readonly constraint: Constraint | undefined;
 }
 
@@ -52,8 +53,8 @@ export interface PlanOptions {
   readonly engineConstraints: ReadonlySet<Constraint["kind"]>;
   /** Whether the engine lets reasoning pass by itself before it applies a constraint; undefined: it does not say. */
   readonly engineWaitsForReasoning?: boolean | undefined;
-  /** The request asks for a constraint of its own, e.g. a response format. */
-  readonly isConstrained?: boolean;
+  /** The constraint that the request itself asks for, e.g. a response format. */
+  readonly constraint?: Constraint | undefined;
   /** How the model's template writes a call: `CallTraits.sample`. */
   readonly callSample?: string | undefined;
 }
@@ -85,11 +86,12 @@ export function planTools(
   if (tools.length === 0 || mode === "none") return { ...native, parse: false };
   if (mode === "auto") {
     const parse = toolParserName(options.toolParser) !== undefined;
-    const tag = parse ? strictTag(tools, single, options) : undefined;
+    const ask = options.constraint === undefined ? strictTag : callOrAnswer;
+    const tag = parse ? ask(tools, single, options) : undefined;
     if (tag === undefined) return { ...native, parse };
     return { ...native, parse, constraint: tag, otherwise: { output: "native", constraint: undefined } };
   }
-  if (options.isConstrained === true) {
+  if (options.constraint !== undefined) {
     throw new InvalidRequestError("A tool call that must be made and a format of the answer exclude each other", {
       param: "tool_choice",
     });
@@ -190,11 +192,26 @@ function structuralTag(
 /** Holds the calls of strict tools to their schemas, if the model makes any. Undefined where nothing asks for that, or nothing can. */
 function strictTag(tools: readonly ToolDefinition[], single: boolean, options: PlanOptions): Constraint | undefined {
   const parser = toolParserName(options.toolParser);
-  const isWanted = options.isConstrained !== true && tools.some(({ strict }) => strict);
+  const isWanted = tools.some(({ strict }) => strict);
   if (parser === undefined || !isWanted || !options.engineConstraints.has("structural_tag")) return undefined;
   const thought = thoughtOf(parser, options);
   const format = strictFormat(parser, tools, { single, thought, sample: options.callSample ?? "" });
   return format && structural(format);
+}
+
+/**
+ * Lets the model either call or answer in the request's own format. Undefined where that cannot be told; the format alone is enforced
+ * then, as vLLM does it.
+ */
+function callOrAnswer(tools: readonly ToolDefinition[], single: boolean, options: PlanOptions): Constraint | undefined {
+  const { constraint, callSample: sample = "" } = options;
+  const parser = toolParserName(options.toolParser);
+  if (constraint === undefined || parser === undefined || !options.engineConstraints.has("structural_tag"))
+    return undefined;
+  const thought = thoughtOf(parser, options);
+  if (isInTheWay(options) && thought === undefined) return undefined;
+  const tag = callOrAnswerTag(parser, tools, constraint, { ...options, single, thought, sample });
+  return tag === undefined ? undefined : { kind: "structural_tag", tag };
 }
 
 /** The reasoning that a constraint has to let pass; undefined: none, or it is not known how it ends. */

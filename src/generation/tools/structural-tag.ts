@@ -4,7 +4,7 @@
  * tags let through, the family's parser reads.
  */
 import type { ToolDefinition } from "../conversation.ts";
-import { argumentSchema } from "./declaration.ts";
+import { argumentSchema, strictSchema } from "./declaration.ts";
 
 /** A format object of xgrammar. */
 export type Format = Readonly<Record<string, unknown>>;
@@ -15,6 +15,8 @@ interface CallFormat {
   readonly open: string;
   readonly close: string;
   readonly separator: string;
+  /** What models write in front of it all when they say nothing else. */
+  readonly lead?: readonly Format[];
   /** One call; `parameters`: the schema of its arguments. */
   readonly call: (tool: ToolDefinition, parameters: unknown) => Format;
   /** What nothing but a call begins with; absent: the first marker. */
@@ -25,16 +27,17 @@ interface CallFormat {
   readonly isSingle?: boolean;
 }
 
-const tag = (begin: string, content: Format, end: string | readonly string[]): Format => ({
+export const tag = (begin: string, content: Format, end: string | readonly string[]): Format => ({
   type: "tag",
   begin,
   content,
   end,
 });
-const sequence = (...elements: readonly Format[]): Format => ({ type: "sequence", elements });
-const constant = (value: string): Format => ({ type: "const_string", value });
-const pattern = (regex: string): Format => ({ type: "regex", pattern: regex });
-const ANY_TEXT: Format = { type: "any_text" };
+export const sequence = (...elements: readonly Format[]): Format => ({ type: "sequence", elements });
+export const constant = (value: string): Format => ({ type: "const_string", value });
+export const pattern = (regex: string): Format => ({ type: "regex", pattern: regex });
+export const optional = (content: Format): Format => ({ type: "optional", content });
+export const ANY_TEXT: Format = { type: "any_text" };
 const NUMBER = pattern("\\d{1,4}");
 
 /** Notations of arguments that xgrammar knows beside JSON. */
@@ -136,6 +139,8 @@ const FORMATS: Readonly<Record<string, (sample: string) => CallFormat>> = {
       ),
   }),
   kimi_k3: () => ({
+    // an empty response, which a prompt without thinking has opened
+    lead: ["open", "close"].map((word) => optional(constant(`<|${word}|>response<|sep|>`))),
     open: "<|open|>tools<|sep|>",
     close: "<|close|>tools<|sep|>",
     separator: "",
@@ -213,12 +218,23 @@ export const INKLING_THOUGHT = { open: "<|content_thinking|>", close: "<|end_mes
 
 /** The format that makes a model of this family call one or more of these tools; undefined where the family has none. */
 export function callFormat(parser: string, tools: readonly ToolDefinition[], options: TagOptions): Format | undefined {
+  const parts = callParts(parser, tools, options, argumentSchema);
+  return parts && sequence(...thoughtFormats(options.thought), ...parts);
+}
+
+/** One or more calls, and nothing before or behind them; `parameters`: what holds their arguments. Undefined where the family has none. */
+export function callParts(
+  parser: string,
+  tools: readonly ToolDefinition[],
+  options: Omit<TagOptions, "thought">,
+  parameters: (tool: ToolDefinition) => unknown,
+): readonly Format[] | undefined {
   const format = familyFormat(parser, options);
   if (format === undefined) return undefined;
-  const { open, close, call } = format;
-  const calls = tools.map((tool) => call(tool, argumentSchema(tool)));
+  const { lead = [], open, close, call } = format;
+  const calls = tools.map((tool) => call(tool, parameters(tool)));
   const parts = [constant(open), separated(format, calls, options), constant(close)];
-  return sequence(...thoughtFormats(options.thought), ...parts.filter(({ value }) => value !== ""));
+  return [...lead, ...parts.filter(({ value }) => value !== "")];
 }
 
 /**
@@ -234,7 +250,7 @@ export function strictFormat(
   if (format === undefined) return undefined;
   // without a marker an answer in JSON must stay free: a call counts from the name of a strict tool on
   const bound = format.isBare === true ? tools.filter(({ strict }) => strict) : tools;
-  const calls = bound.map((tool) => format.call(tool, tool.strict ? argumentSchema(tool) : ANY_OBJECT));
+  const calls = bound.map((tool) => format.call(tool, strictSchema(tool)));
   const open = format.open.trimStart();
   const begins = open === "" ? calls.map((call) => String(call["begin"])) : [open];
   const triggers = begins.map((begin) => (format.isBare === true ? begin : (format.trigger ?? firstMarker(begin))));
@@ -253,14 +269,13 @@ export function strictFormat(
 export const textFormat = (regex: string, thought: Thought | undefined): Format =>
   sequence(...thoughtFormats(thought, []), pattern(regex));
 
-const ANY_OBJECT = { type: "object" } as const;
-
-const familyFormat = (parser: string, { sample }: TagOptions): CallFormat | undefined =>
+const familyFormat = (parser: string, { sample }: Pick<TagOptions, "sample">): CallFormat | undefined =>
   Object.hasOwn(FORMATS, parser) ? FORMATS[parser]!(sample) : undefined;
 
-const isSingle = (format: CallFormat, { single }: TagOptions): boolean => single || format.isSingle === true;
+const isSingle = (format: CallFormat, { single }: Pick<TagOptions, "single">): boolean =>
+  single || format.isSingle === true;
 
-const separated = (format: CallFormat, calls: readonly Format[], options: TagOptions): Format => ({
+const separated = (format: CallFormat, calls: readonly Format[], options: Pick<TagOptions, "single">): Format => ({
   type: "tags_with_separator",
   tags: calls,
   separator: format.separator,
@@ -274,9 +289,10 @@ const firstMarker = (begin: string): string => /^(?:<[^>]*>|\[[A-Z_]+\]|\w+\[)/.
 /** Between a thought and what follows, templates and models differ in their white space. */
 const SPACE = [pattern("[ \\n]{0,4}")] as const;
 
-function thoughtFormats(thought: Thought | undefined, space: readonly Format[] = SPACE): Format[] {
+/** The reasoning that a constraint lets pass, with the white space behind it. */
+export function thoughtFormats(thought: Thought | undefined, space: readonly Format[] = SPACE): Format[] {
   if (thought === undefined) return [];
   const { open, close, isOpen, isSure = true } = thought;
   const whole = [tag(isOpen ? "" : open, ANY_TEXT, close), ...space];
-  return isOpen && isSure ? whole : [{ type: "optional", content: sequence(...whole) }];
+  return isOpen && isSure ? whole : [optional(sequence(...whole))];
 }

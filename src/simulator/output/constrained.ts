@@ -18,7 +18,7 @@ export function constrainedText(constraint: RequestedConstraint, variant: number
     case "regex":
       return regexText(constraint.value);
     case "structural_tag":
-      return tagText(JSON.parse(constraint.value));
+      return tagText(JSON.parse(constraint.value), variant);
     default:
       return undefined;
   }

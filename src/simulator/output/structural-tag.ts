@@ -11,10 +11,11 @@ export class StructuralTagError extends Error {
 type Format = Readonly<Record<string, unknown>>;
 
 /**
- * A text that the tag lets through: of each choice the first, and where a tag may come or not, it does not come. Undefined where any
+ * A text that the tag lets through: of an `or` the element whose turn it is by `variant`, of several tags the first, and where a tag may
+ * come or not, it does not come. Undefined where any
  * text will do, or where a part (a grammar, an uncommon regular expression) is not understood. Throws StructuralTagError.
  */
-export function tagText(tag: unknown): string | undefined {
+export function tagText(tag: unknown, variant = 0): string | undefined {
   if (!isRecord(tag)) throw new StructuralTagError("a structural tag must be an object");
   if (Array.isArray(tag["structures"])) {
     list(tag["triggers"], "triggers");
@@ -24,7 +25,7 @@ export function tagText(tag: unknown): string | undefined {
   }
   const { format } = tag;
   if (!isRecord(format)) throw new StructuralTagError("'triggers'");
-  const found = formatText(format);
+  const found = formatText(format, variant);
   return found === "" && isFree(format) ? undefined : found;
 }
 
@@ -38,14 +39,14 @@ function isFree({ type, elements, at_least_one: isNeeded }: Format): boolean {
 /** What an answer says where any text will do. */
 const THOUGHT = "I am simulated.";
 
-function formatText(format: unknown): string | undefined {
+function formatText(format: unknown, variant: number): string | undefined {
   if (!isRecord(format)) throw new StructuralTagError("a format must be an object");
   const make = FORMATS[String(format["type"])];
   if (make === undefined) throw new StructuralTagError(`unknown format type: ${String(format["type"])}`);
-  return make(format);
+  return make(format, variant);
 }
 
-const FORMATS: Readonly<Record<string, (format: Format) => string | undefined>> = {
+const FORMATS: Readonly<Record<string, (format: Format, variant: number) => string | undefined>> = {
   const_string: (format) => text(format, "value"),
   json_schema({ json_schema: schema, style }) {
     if (typeof schema !== "boolean" && !isRecord(schema)) throw new StructuralTagError("json_schema is missing");
@@ -57,45 +58,51 @@ const FORMATS: Readonly<Record<string, (format: Format) => string | undefined>> 
     text(format, "grammar");
     return undefined;
   },
-  sequence: ({ elements }) => joined(list(elements, "elements").map(formatText)),
-  or: ({ elements }) => list(elements, "elements").map(formatText)[0],
-  tag: ({ begin, content, end }) => {
+  sequence: ({ elements }, variant) => joined(texts(elements, "elements", variant)),
+  or({ elements }, variant) {
+    const all = texts(elements, "elements", variant);
+    return all[variant % all.length];
+  },
+  tag: ({ begin, content, end }, variant) => {
     const last: unknown = Array.isArray(end) ? end[0] : end;
     if (typeof begin !== "string" || typeof last !== "string")
       throw new StructuralTagError("a tag needs begin and end");
-    return joined([begin, formatText(content), last]);
+    return joined([begin, formatText(content, variant), last]);
   },
-  triggered_tags(format) {
+  triggered_tags(format, variant) {
     const { at_least_one: isNeeded } = format;
     const triggers = list(format["triggers"], "triggers");
     for (const tag of list(format["tags"], "tags"))
       if (!triggers.some((trigger) => isRecord(tag) && text(tag, "begin").startsWith(String(trigger))))
         throw new StructuralTagError("a tag begins with none of the triggers");
-    const first = list(format["tags"], "tags").map(formatText)[0];
+    const first = texts(format["tags"], "tags", variant)[0];
     return isNeeded === true ? first : "";
   },
-  tags_with_separator(format) {
+  tags_with_separator(format, variant) {
     text(format, "separator");
-    const first = list(format["tags"], "tags").map(formatText)[0];
+    const first = texts(format["tags"], "tags", variant)[0];
     return format["at_least_one"] === true ? first : "";
   },
   optional: ({ content }) => leftOut(content),
   star: ({ content }) => leftOut(content),
-  plus: ({ content }) => formatText(content),
-  repeat({ content, min }) {
-    const once = formatText(content);
+  plus: ({ content }, variant) => formatText(content, variant),
+  repeat({ content, min }, variant) {
+    const once = formatText(content, variant);
     return typeof min === "number" ? once?.repeat(min) : once;
   },
   dispatch({ rules }) {
-    for (const rule of list(rules, "rules")) formatText(list(rule, "rules")[1]);
+    for (const rule of list(rules, "rules")) formatText(list(rule, "rules")[1], 0);
     return "";
   },
 };
 
 function leftOut(content: unknown): string {
-  formatText(content);
+  formatText(content, 0);
   return "";
 }
+
+const texts = (formats: unknown, name: string, variant: number): readonly (string | undefined)[] =>
+  list(formats, name).map((format) => formatText(format, variant));
 
 const joined = (parts: readonly (string | undefined)[]): string | undefined =>
   parts.includes(undefined) ? undefined : parts.join("");

@@ -44,6 +44,8 @@ interface Family {
   readonly thought?: readonly [open: string, close: string];
   /** What the model may write around an answer. */
   readonly answer?: readonly [open: string, close: string];
+  /** It must. */
+  readonly isFramed?: boolean;
 }
 
 const W = '{"city": "Paris", "days": 2}';
@@ -65,8 +67,8 @@ export const FAMILIES: readonly Family[] = [
   { parser: "seed_oss", reasoning: "seed_oss", thought: ["<seed:think>", "</seed:think>\n"], text: ["", "<seed:tool_call>\n<function=get_weather>\n<parameter=city>Paris</parameter>\n<parameter=days>2</parameter>\n</function>\n</seed:tool_call>", "\n", "<seed:tool_call>\n<function=get_time>\n\n</function>\n</seed:tool_call>", ""] },
   { parser: "kimik2", reasoning: "kimi_k25", thought: ["<think>", "</think>"], text: ["<|tool_calls_section_begin|>", `<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>${W}<|tool_call_end|>`, "", "<|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>{}<|tool_call_end|>", "<|tool_calls_section_end|>"] },
   { parser: "kimi_k3", answer: ["<|open|>response<|sep|>", "<|close|>response<|sep|>"], reasoning: "kimi_k3", thought: ["<|open|>think<|sep|>", "<|close|>think<|sep|>"], text: ["<|open|>tools<|sep|>", '<|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|><|open|>argument key="days" type="number"<|sep|>2<|close|>argument<|sep|><|close|>call<|sep|>', "", '<|open|>call tool="get_time" index="2"<|sep|><|close|>call<|sep|>', "<|close|>tools<|sep|>"] },
-  { parser: "inkling", answer: ["<|content_text|>", "<|end_message|>"], thought: ["<|content_thinking|>", "<|end_message|><|message_model|>"], text: ["", `<|content_invoke_tool_json|>{"name": "get_weather", "args": ${W}}<|end_message|>`, "<|message_model|>", '<|content_invoke_tool_json|>{"name": "get_time", "args": {}}<|end_message|>', ""] },
-  { parser: "harmony", answer: ["<|channel|>final <|constrain|>json<|message|>", ""], isSingle: true, thought: ["<|channel|>analysis<|message|>", "<|end|><|start|>assistant"], text: ["", `<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>${W}`, "<|call|><|start|>assistant", "<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>{}", ""] },
+  { parser: "inkling", isFramed: true, answer: ["<|content_text|>", "<|end_message|>"], thought: ["<|content_thinking|>", "<|end_message|><|message_model|>"], text: ["", `<|content_invoke_tool_json|>{"name": "get_weather", "args": ${W}}<|end_message|>`, "<|message_model|>", '<|content_invoke_tool_json|>{"name": "get_time", "args": {}}<|end_message|>', ""] },
+  { parser: "harmony", isFramed: true, answer: ["<|channel|>final <|constrain|>json<|message|>", ""], isSingle: true, thought: ["<|channel|>analysis<|message|>", "<|end|><|start|>assistant"], text: ["", `<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>${W}`, "<|call|><|start|>assistant", "<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>{}", ""] },
   { parser: "cohere", answer: ["<|START_RESPONSE|>", "<|END_RESPONSE|>"], reasoning: "cohere_cmd", thought: ["<|START_THINKING|>", "<|END_THINKING|>"], text: ["<|START_ACTION|>[\n", `{"tool_call_id": "0", "tool_name": "get_weather", "parameters": ${W}}`, ",\n", '{"tool_call_id": "1", "tool_name": "get_time", "parameters": {}}', "\n]<|END_ACTION|>"] },
   { parser: "granite", text: ["<|tool_call|>[", `{"name": "get_weather", "arguments": ${W}}`, ", ", '{"name": "get_time", "arguments": {}}', "]"] },
   { parser: "granite", sample: "<tool_call>[]", text: ["<tool_call>[", `{"name": "get_weather", "arguments": ${W}}`, ", ", '{"name": "get_time", "arguments": {}}', "]"] },
@@ -151,16 +153,17 @@ function cases(family: Family): TagCase[] {
   const auto: Partial<Conversation> = { toolChoice: { mode: "auto" } };
   const [around, behind] = family.answer ?? ["", ""];
   const bare = '{"sum": 3}';
-  const answers = (before: string): [string, string][] => [[before + bare, bare], [before + around + bare + behind, bare]];
-  const noAnswers = ["", "Sunny.", `${bare}Sunny.`, '{"sum": "3"}', `Sunny. ${one}`, ...(open === "" && family.parser === "llama" ? [] : [unfinished[0]!])];
+  const answers = (before: string): [string, string][] => [...(family.isFramed === true ? [] : [[before + bare, bare] as [string, string]]), [before + around + bare + behind, bare]];
+  const noAnswers = ["", "Sunny.", `${bare}Sunny.`, '{"sum": "3"}', ...(family.isFramed === true ? [bare] : []), `Sunny. ${one}`, ...(open === "" && family.parser === "llama" ? [] : [unfinished[0]!])];
   const thoughtful = answers("").concat(thought.flatMap((text) => answers(text)));
   const either = { constraint: FORMAT, answers: thoughtful } as const;
+  const led = family.parser === "kimi_k3" ? ["<|open|>response<|sep|><|close|>response<|sep|>", "<|close|>response<|sep|>"].map((lead) => lead + one) : [];
   return [
-    make("a call or an answer", auto, false, [one, other, ...parallel, ...thought.map((text) => text + one)], [...noAnswers, ...thought, `${bare}${one}`, `${one}${bare}`], either),
+    make("a call or an answer", auto, false, [one, other, ...led, ...parallel, ...thought.map((text) => text + one)], [...noAnswers, ...thought, `${bare}${one}`, `${one}${bare}`], either),
     make("a strict call or an answer", { ...strict, parallelToolCalls: false }, false, [one, other, ...thought.map((text) => text + one)], [...noAnswers, wrong, two], either),
     ...(thought.length === 0 ? [] : [make("a call or an answer, thinking", auto, true, [`Hm, "they" {want} it.\n${ends}${one}`], [one, bare, `Hm${ends}`, `Hm${ends}Sunny.`], { ...either, answers: answers(`Hm, "they" {want} it.\n${ends}`) })]),
     ...(thought.length === 0 ? [] : [make("a call or an answer, thinking perhaps", auto, true, [`Hm, "they" {want} it.\n${ends}${one}`, one], ["Hm", `Hm${ends}Sunny.`], { ...either, waits: undefined, answers: answers("").concat(answers(`Hm, "they" {want} it.\n${ends}`)) })]),
-    make("required", {}, false, [one, other, ...parallel, ...thought.map((text) => text + one)], [...unfinished, ...thought, one.replace("get_weather", "nope")]),
+    make("required", {}, false, [one, other, ...led, ...parallel, ...thought.map((text) => text + one)], [...unfinished, ...thought, one.replace("get_weather", "nope")]),
     make("one call", { parallelToolCalls: false }, false, [one, other], [two, ...unfinished]),
     make("named", { toolChoice: { mode: "required", named: "get_time" } }, false, [other], [one, two, open + time + separator + time + close, ...unfinished]),
     ...(thought.length === 0 ? [] : [make("thinking", {}, true, [`Hm, "they" {want} it.\n${ends}${one}`], [one, "Hm", `Hm${ends}`, `Hm${ends}Sunny.`])]),

@@ -41,6 +41,18 @@ describe("the text satisfies", () => {
     expect(format(value)).toBe(text);
   });
 
+  test("of what may be either, each variant has its own", () => {
+    const either = {
+      type: "sequence",
+      elements: [{ type: "or", elements: [constant("a"), constant("b")] }, constant("c")],
+    };
+    expect([0, 1, 2].map((variant) => tagText({ type: "structural_tag", format: either }, variant))).toEqual([
+      "ac",
+      "bc",
+      "ac",
+    ]);
+  });
+
   test("the older form", () => {
     const structures = [{ begin: "<f>", schema: { type: "object", properties: {} }, end: "</f>" }];
     expect(tagText({ structures, triggers: ["<f"] })).toBe("<f>{}</f>");

@@ -6,7 +6,7 @@ import { type PlanOptions, planTools, ReasoningInTheWayError } from "../../../..
 import { planPrompt } from "../../../../src/generation/tools/plan-prompt.ts";
 import { structuralTagParsers } from "../../../../src/generation/tools/structural-tag.ts";
 import { opensReasoning } from "../../../../src/parsers/detect.ts";
-import { parserNames } from "../../../../src/parsers/names.ts";
+import { parserNames, toolParserName } from "../../../../src/parsers/names.ts";
 import { compileChatTemplate } from "../../../../src/template/chat-template.ts";
 import { compileModelTemplate } from "../../../../src/template/model-template.ts";
 import { demoTemplate } from "../demo-tokenizer.ts";
@@ -165,8 +165,12 @@ describe("refused", () => {
 
   test("beside a format of the answer, but not when no call must be made", () => {
     for (const choice of FORCED)
-      expect(() => planTools(conversation(choice), options({ isConstrained: true }))).toThrow(InvalidRequestError);
-    expect(planTools(conversation({ mode: "auto" }), options({ isConstrained: true })).parse).toBe(true);
+      expect(() => planTools(conversation(choice), options({ constraint: { kind: "json_object" } }))).toThrow(
+        InvalidRequestError,
+      );
+    expect(planTools(conversation({ mode: "auto" }), options({ constraint: { kind: "json_object" } })).parse).toBe(
+      true,
+    );
   });
 });
 
@@ -195,12 +199,11 @@ describe("strict tools under auto", () => {
     },
   );
 
-  test("nothing where the family or the engine has no tag, no tool is strict, or the request has a format of its own", () => {
+  test("nothing where the family or the engine has no tag, or no tool is strict", () => {
     const none = [
       strict({}, { toolParser: "pythonic" }),
       strict({}, { toolParser: undefined }),
       strict({}, { engineConstraints: kinds("json_schema") }),
-      strict({}, { isConstrained: true }),
       strict({ tools: [tool("f", F)] }),
       strict({ toolChoice: { mode: "auto", allowed: ["g"] } }),
       strict({ toolChoice: { mode: "none" } }),
@@ -216,6 +219,70 @@ describe("strict tools under auto", () => {
   test("an answer in JSON stays free where no marker begins a call", () => {
     const plan = strict({}, { toolParser: "llama", reasoningParser: undefined });
     expect(formatOf(plan.constraint)).toContain(JSON.stringify(['{"name": "f", "parameters": ']));
+  });
+});
+
+describe("tools beside a format of the answer", () => {
+  const format = { kind: "json_schema", schema: '{"type":"object","properties":{"n":{"const":1.0}}}' } as const;
+  const beside = (more: Partial<PlanOptions> = {}, over: Partial<Conversation> = {}) =>
+    planTools(
+      conversation({ mode: "auto" }, over),
+      options({ constraint: format, reasoningParser: undefined, ...more }),
+    );
+  const FREE = ["pythonic", "xlam", "lfm2", "olmo3", "gemma4", "plamo3"];
+
+  test.each([...structuralTagParsers(), ...FREE])("%s: a call, or an answer that satisfies it", (toolParser) => {
+    const plan = beside({ toolParser });
+    expect(plan).toMatchObject({ parse: true, output: "native", mustCall: false });
+    // the format alone where the engine refuses the tag
+    expect(plan.otherwise).toEqual({ output: "native", constraint: undefined });
+    if (plan.constraint?.kind !== "structural_tag") throw new Error("no tag");
+    expect(plan.constraint.tag).toContain(`"json_schema":${format.schema}`);
+    expect(JSON.parse(plan.constraint.tag).format.elements.at(-1)).toMatchObject({ type: "or" });
+  });
+
+  test("every tool parser can, but those that have no format of their own", () => {
+    const cannot = parserNames().tool.filter((toolParser) => beside({ toolParser }).constraint === undefined);
+    const own = new Set(cannot.map(toolParserName));
+    expect([...own]).toEqual(["json", undefined]);
+  });
+
+  test("the format alone where the engine takes no tags, or reasoning is open and nothing tells its end", () => {
+    for (const more of [{ engineConstraints: kinds("json_schema") }, { startsInReasoning: true }])
+      expect(beside(more)).toMatchObject({ parse: true, constraint: undefined });
+    expect(beside({ startsInReasoning: true, engineWaitsForReasoning: true }).constraint).toBeDefined();
+  });
+
+  test("other constraints: any JSON object, a pattern, choices; a grammar or a tag stands alone", () => {
+    const answer = (constraint: Constraint): unknown => {
+      const plan = beside({ constraint }).constraint;
+      return plan?.kind === "structural_tag" ? JSON.parse(plan.tag).format.elements[0].elements[0].elements[0] : plan;
+    };
+    expect(answer({ kind: "json_object" })).toEqual({ type: "json_schema", json_schema: { type: "object" } });
+    expect(answer({ kind: "regex", pattern: "a+" })).toEqual({ type: "regex", pattern: "a+" });
+    expect(answer({ kind: "choice", choices: ["a"] })).toEqual({ type: "const_string", value: "a" });
+    expect(answer({ kind: "grammar", grammar: 'root ::= "a"' })).toBeUndefined();
+    expect(answer({ kind: "structural_tag", tag: "{}" })).toBeUndefined();
+  });
+
+  test("without tools, or where none may be called, the format stands alone", () => {
+    for (const over of [{ tools: [] }, { toolChoice: { mode: "none" } }] as const)
+      expect(beside({}, over)).toMatchObject({ parse: false, constraint: undefined });
+  });
+
+  test("one call, strict ones by their schemas", () => {
+    const tagOf = (over: Partial<Conversation>) => JSON.stringify(beside({}, over).constraint);
+    expect(tagOf({ parallelToolCalls: false })).toContain('stop_after_first\\":true');
+    expect(tagOf({})).not.toContain('\\"a\\"');
+    expect(tagOf({ tools: [{ ...tool("f", F), strict: true }] })).toContain('\\"a\\"');
+  });
+
+  test("in a format of channels the answer has its header, unless the engine may begin behind it", () => {
+    const first = (engineWaitsForReasoning: boolean | undefined) => {
+      const { constraint } = beside({ toolParser: "harmony", reasoningParser: "harmony", engineWaitsForReasoning });
+      return JSON.parse((constraint as { tag: string }).tag).format.elements.at(-1).elements[0].elements[0].type;
+    };
+    expect([first(false), first(undefined), first(true)]).toEqual(["or", "or", "optional"]);
   });
 });
 
