@@ -110,6 +110,25 @@ function forcedBy(tool: string | undefined): string {
   return { json_schema: "JSON schema", structural_tag: "structural tag" }[constraint.kind as string] ?? constraint.kind;
 }
 
+/** What an engine is held to where a request has tools and a format of the answer, and the model may choose. */
+function besideFormat(tool: string | undefined): string {
+  const { constraint } = planTools(
+    {
+      tools: [{ type: "function", name: "f", strict: false }],
+      toolChoice: { mode: "auto" },
+      parallelToolCalls: true,
+    },
+    {
+      ...{ toolParser: tool, startsInReasoning: false, engineConstraints: ENGINE_CONSTRAINTS },
+      constraint: { kind: "json_object" },
+    },
+  );
+  if (constraint === undefined) return "the format alone";
+  return constraint.kind === "structural_tag" && constraint.tag.includes('"any_text"')
+    ? "either; calls are free from their marker on"
+    : "either";
+}
+
 /** What a model of the family gets without any flag. */
 export function familyTraits({ modelType, modelId, markers }: FamilySample) {
   const source = markers.join(" ");
@@ -133,11 +152,12 @@ function toolTable(): string {
   const { tool } = parserNames();
   const rows = Object.keys(TOOL_FAMILIES).map((name) => {
     const also = tool.filter((alias) => alias !== name && toolParserName(alias) === name);
-    return [code(name), codes(also), ...engines.map(() => forcedBy(name))];
+    return [code(name), codes(also), ...engines.map(() => forcedBy(name)), besideFormat(name)];
   });
   const off = tool.filter((name) => toolParserName(name) === undefined);
-  rows.push(["no parser", codes(off), ...engines.map(() => forcedBy(undefined))]);
-  return table(["Tool parser", "Also called", ...engines.map((engine) => `Forced call, ${code(engine)}`)], rows);
+  rows.push(["no parser", codes(off), ...engines.map(() => forcedBy(undefined)), besideFormat(undefined)]);
+  const forced = engines.map((engine) => `Forced call, ${code(engine)}`);
+  return table(["Tool parser", "Also called", ...forced, "A call beside a format"], rows);
 }
 
 const STARTS = {

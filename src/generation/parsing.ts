@@ -22,6 +22,8 @@ export interface AnswerShape {
   readonly startsInReasoning: boolean;
   /** The engine was told a grammar. */
   readonly constrained: boolean;
+  /** The answer is an object of JSON, unless it is calls. */
+  readonly jsonAnswer?: boolean;
   readonly single: boolean;
   /** Reasoning is told as text, with its markers where they stand around it; in formats of channels without them. */
   readonly mergesReasoning?: boolean;
@@ -134,6 +136,7 @@ export function parsingOptions(
       singleTokenMarkers: singleTokens,
       parseTools: shape.parseTools,
       constrained: shape.constrained,
+      jsonAnswer: shape.jsonAnswer === true,
       keepsMarkers: shape.mergesReasoning === true,
       ...(filter !== undefined && { filter }),
     });

@@ -111,16 +111,30 @@ export function* until(input: Input, set: MarkerSet, emit: (text: string) => voi
   }
 }
 
-/** As `until`, for what ends with one of the markers: where the text ends in a marker, its begin is markup and is dropped. */
-export function* untilCloser(input: Input, set: MarkerSet, emit: (text: string) => void): Step<number> {
-  for (;;) {
+/** Result of `untilCloser`: more text than its limit came before a marker. */
+export const TOO_LONG = -2;
+
+/**
+ * As `until`, for what ends with one of the markers: where the text ends in a marker, its begin is markup and is dropped. With more
+ * text than `limit` before it, a marker stays unread.
+ */
+export function* untilCloser(
+  input: Input,
+  set: MarkerSet,
+  emit: (text: string) => void,
+  limit = Number.POSITIVE_INFINITY,
+): Step<number> {
+  for (let length = 0; ; ) {
     const { at, text } = input;
     let hit = set.find(text, at, input.ended);
     const isCut = hit < 0 && input.ended;
     if (isCut) hit = set.find(text, at, false);
     const { start } = set;
-    input.at = hit >= 0 ? set.end : isCut ? text.length : start;
+    length += start - at;
+    const isTooLong = length > limit;
+    input.at = isTooLong ? start : hit >= 0 ? set.end : isCut ? text.length : start;
     if (start > at) emit(text.slice(at, start));
+    if (isTooLong) return TOO_LONG;
     if (hit >= 0 || input.ended) return hit;
     input.waitIn(emit, set);
     yield;

@@ -1,5 +1,6 @@
 import type { ParserSink } from "./events.ts";
-import { forcedCalls, textOnly } from "./families/forced.ts";
+import { forcedCalls, jsonOrCalls, textOnly } from "./families/forced.ts";
+import type { ToolFamily } from "./families/index.ts";
 import { type ContentFilter, FilteredText } from "./filter.ts";
 import { SpecialMarkers } from "./markers.ts";
 import { familiesOf } from "./names.ts";
@@ -30,6 +31,8 @@ export interface ParserOptions {
   readonly parseTools: boolean;
   /** The engine was told a grammar: an answer without any reasoning marker is the answer. */
   readonly constrained?: boolean;
+  /** It was told that the answer is an object of JSON, or calls: markers of calls inside of such an answer are its text. */
+  readonly jsonAnswer?: boolean;
   /** Markers between which reasoning stands come out: openers as reasoning, all others as text. Not in formats of channels. */
   readonly keepsMarkers?: boolean;
   /**
@@ -51,6 +54,11 @@ export function createOutputParser(
 }
 
 const isHighSurrogate = (c: number): boolean => c >= 0xd800 && c <= 0xdbff;
+
+function callsProgram({ run, isBare, isUnified }: ToolFamily, options: ParserOptions): ToolFamily["run"] {
+  if (options.forcedCalls !== undefined) return forcedCalls(options.forcedCalls.name, run);
+  return options.jsonAnswer === true && isBare !== true && isUnified !== true ? jsonOrCalls(run) : run;
+}
 
 class Chain implements OutputParser {
   readonly markers: readonly string[];
@@ -77,8 +85,7 @@ class Chain implements OutputParser {
     this.isUnified = families.unified !== undefined;
     if (calls !== undefined && (this.isUnified || parseTools)) {
       const own = { startsInReasoning, parseTools: parseTools && tool !== undefined };
-      const run = options.forcedCalls === undefined ? calls.run : forcedCalls(options.forcedCalls.name, calls.run);
-      this.calls = runMachine(new Parsing(this.codes, tools, own), run);
+      this.calls = runMachine(new Parsing(this.codes, tools, own), callsProgram(calls, options));
     } else if (options.forcedCalls !== undefined && parseTools) {
       const own = { startsInReasoning, parseTools };
       this.calls = runMachine(new Parsing(this.codes, tools, own), forcedCalls(options.forcedCalls.name, textOnly));

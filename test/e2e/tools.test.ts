@@ -76,11 +76,11 @@ const scriptOf = ({ thoughts, calls, results }: Family) =>
     { contains: "cut the call", text: thoughts + calls(CITIES).slice(0, calls(CITIES).indexOf("Oslo") + 2) },
     { contains: "both towns", text: thoughts + calls(CITIES), tokens_per_message: [1, 2, 5, 1] },
     { contains: "say hi in Python", text: CODE_CALL, tokens_per_message: [1, 4] },
-    {
-      contains: "refused once",
+    ...["refused once", "refused either"].map((contains) => ({
+      contains,
       fault: { kind: "status", code: "INVALID_ARGUMENT", message: "Invalid structural tag specification." },
       times: 1,
-    },
+    })),
     { contains: "say JSON", text: '{"city": "Oslo"}' },
   ]);
 
@@ -238,6 +238,49 @@ for (const family of FAMILIES) {
         finish_reason: "tool_calls",
         message: { tool_calls: [{ function: { name: "get_weather", arguments: '{"city":"simulated"}' } }] },
       });
+      const kinds = (await engine.requests())
+        .slice(-2)
+        .map((request) => (request.sampling["constraint"] as { kind: string }).kind);
+      expect(kinds).toEqual(["structural_tag", "json_schema"]);
+    });
+
+    test("beside a format of the answer: a call, or an answer that satisfies it", async () => {
+      const schema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] };
+      const body = {
+        ...{ model, messages: user("nothing known"), tools: declared(), n: 2, temperature: 1 },
+        response_format: { type: "json_schema" as const, json_schema: { name: "answer", schema } },
+      };
+      const whole = await client.chat.completions.create(body);
+      const stream = await client.chat.completions.stream(body).finalChatCompletion();
+      for (const { choices } of [whole, stream]) {
+        expect(choices[0]).toMatchObject({ finish_reason: "stop" });
+        expect([JSON.parse(choices[0]!.message.content!), choices[0]!.message.tool_calls ?? []]).toEqual([
+          { sum: expect.any(Number) },
+          [],
+        ]);
+        expect(choices[1]).toMatchObject({
+          finish_reason: "tool_calls",
+          message: { content: null, tool_calls: [{ function: { name: "get_weather" } }] },
+        });
+      }
+      expect((await engine.requests()).at(-1)!.sampling["constraint"]).toMatchObject({ kind: "structural_tag" });
+      // one or the other where nothing is left to choose
+      const kindOf = async (tool_choice: "none" | "required") => {
+        const { choices } = await client.chat.completions.create({ ...body, n: 1, tool_choice });
+        const { kind } = (await engine.requests()).at(-1)!.sampling["constraint"] as { kind: string };
+        return [kind, choices[0]!.message.tool_calls === undefined];
+      };
+      expect(await kindOf("none")).toEqual(["json_schema", true]);
+      expect(await kindOf("required")).toEqual(["structural_tag", false]);
+    });
+
+    test("an engine that refuses to let the model do either is told the format alone", async () => {
+      const body = {
+        ...{ model, messages: user("refused either"), tools: declared() },
+        response_format: { type: "json_object" as const },
+      };
+      const { choices } = await client.chat.completions.create(body);
+      expect(JSON.parse(choices[0]!.message.content!)).toEqual({});
       const kinds = (await engine.requests())
         .slice(-2)
         .map((request) => (request.sampling["constraint"] as { kind: string }).kind);

@@ -80,7 +80,7 @@ export function plannedParsing(
 ): ParsingOptions | undefined {
   const { reasoning } = names;
   const startsInReasoning = isOpen && reasoning !== undefined;
-  const { output, parse, single } = plan;
+  const { output, parse, single, jsonAnswer } = plan;
   const tools = plan.tools.map((tool) => ({ name: tool.name, parameters: argumentSchema(tool) }));
   const customTools = new Set(plan.tools.filter(({ type }) => type === "custom").map(({ name }) => name));
   return parsingOptions(vocabulary, names, {
@@ -89,6 +89,7 @@ export function plannedParsing(
     parseTools: parse,
     startsInReasoning,
     single,
+    jsonAnswer,
     spelledMarkers: plan.constraint?.kind !== "structural_tag" ? undefined : plan.mustCall ? "all" : "calls",
     ...options,
     ...(output !== "native" && {

@@ -35,6 +35,8 @@ export interface ToolPlan extends Way {
   readonly mustCall: boolean;
   /** What to do instead where the engine refuses the constraint; undefined: there is nothing else. */
   readonly otherwise?: Way;
+  /** The request wants JSON where the model does not call. */
+  readonly jsonAnswer: boolean;
   /** Only the first call counts. */
   readonly single: boolean;
   /** The tools that the answer may call. */
@@ -82,17 +84,27 @@ export function planTools(
   const tools = distinct(offeredTools(conversation));
   const { mode, named } = conversation.toolChoice;
   const single = !conversation.parallelToolCalls;
-  const native = { output: "native", constraint: undefined, mustCall: false, single, tools } as const;
+  const native = {
+    output: "native",
+    constraint: undefined,
+    mustCall: false,
+    jsonAnswer: false,
+    single,
+    tools,
+  } as const;
+  const isFormat = ["json_schema", "json_object"].includes(options.constraint?.kind ?? "");
   if (tools.length === 0 || mode === "none") return { ...native, parse: false };
   if (mode === "auto") {
     const parse = toolParserName(options.toolParser) !== undefined;
     const ask = options.constraint === undefined ? strictTag : callOrAnswer;
     const tag = parse ? ask(tools, single, options) : undefined;
-    if (tag === undefined) return { ...native, parse };
-    return { ...native, parse, constraint: tag, otherwise: { output: "native", constraint: undefined } };
+    const open = { ...native, parse, jsonAnswer: isFormat };
+    if (tag === undefined) return open;
+    return { ...open, constraint: tag, otherwise: { output: "native", constraint: undefined } };
   }
-  if (options.constraint !== undefined) {
-    throw new InvalidRequestError("A tool call that must be made and a format of the answer exclude each other", {
+  // a format says how an answer looks, and there is none where a call must be made
+  if (options.constraint !== undefined && !isFormat) {
+    throw new InvalidRequestError("A tool call that must be made and a constraint of the text exclude each other", {
       param: "tool_choice",
     });
   }
@@ -101,7 +113,7 @@ export function planTools(
   if (only === undefined)
     throw new InvalidRequestError("tool_choice names no tool of the request", { param: "tool_choice" });
   // the one function that is named is called once, as OpenAI does
-  const forced = { tools, parse: true, mustCall: true, single: single || named !== undefined };
+  const forced = { ...native, parse: true, mustCall: true, single: single || named !== undefined };
   const isWritten = only.grammar !== undefined && (named !== undefined || (others.length === 0 && single));
   if (isWritten) return { ...forced, ...writtenText(only, options) };
   const tag = structuralTag(callable, forced.single, options);

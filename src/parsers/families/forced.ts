@@ -27,6 +27,16 @@ export function forcedCalls(name: string | undefined, family: (p: Parsing) => St
   };
 }
 
+/** Reads what is JSON unless it is calls: an object has nothing in it but itself, whatever its texts look like. */
+export function jsonOrCalls(family: (p: Parsing) => Step<void>): (p: Parsing) => Step<void> {
+  return function* run(p) {
+    p.input.record();
+    const isObject = (yield* skipSpace(p.input)) === OPEN_OBJECT;
+    p.input.rewind(0);
+    yield* isObject ? textOnly(p) : family(p);
+  };
+}
+
 /** Whether the bracket that is next opens a list of objects; formats that are not JSON have brackets too. It stays unread. */
 function* beginsJsonList(p: Parsing): Step<boolean> {
   const { input } = p;

@@ -21,6 +21,8 @@ export interface ToolFamily {
   readonly run: (parsing: Parsing) => Step<void>;
   /** The format carries reasoning too: one parser reads both. */
   readonly isUnified?: boolean;
+  /** An object of JSON may be a call, without any marker. */
+  readonly isBare?: boolean;
 }
 
 /** Ends a message of GigaChat 3; the template writes an empty line behind it. */
@@ -30,6 +32,7 @@ const END_OF_SENTENCE = "<｜end▁of▁sentence｜>";
 const jsonFamily = (family: JsonBlocks, markers?: readonly string[]): ToolFamily => ({
   markers: markers ?? [...(family.open ?? []), ...(family.close ?? []), ...(family.drop ?? [])],
   run: jsonBlocks(family),
+  isBare: family.bare !== undefined,
 });
 const taggedFamily = (family: TaggedFamily, markers: readonly string[] = []): ToolFamily => ({
   markers: [...family.open, ...family.close, ...(family.tail ?? []), ...markers],

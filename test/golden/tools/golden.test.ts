@@ -31,6 +31,7 @@ describe("structural tags", () => {
         singleTokenMarkers: new Set(),
         parseTools: true,
         constrained: true,
+        jsonAnswer: more.answers !== undefined,
       });
       parser.push(text, sink);
       parser.finish(sink);

@@ -253,7 +253,7 @@ test.each([
   [{ tools: [{ type: "function" }] }, "tools[0].function"],
   [{ tools: [{ type: "function", function: { name: "a b" } }] }, "tools[0].function.name"],
   [{ tools: [{ type: "web_search" }] }, "tools[0].type"],
-  [{ tool_choice: "required", response_format: { type: "json_object" } }, "tool_choice"],
+  [{ tool_choice: "required", regex: "a+" }, "tool_choice"],
   [{ messages: [{ role: "user", content: "x", tool_calls: [{ function: { name: "f" } }] }] }, "messages[0].tool_calls"],
 ])("%j is refused", async (body, param) => {
   await gateway?.stop();

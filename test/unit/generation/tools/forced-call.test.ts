@@ -157,7 +157,15 @@ test("the plan of a required call reads the own format of the model as well", ()
   for (const [tool, text, args] of NATIVE) {
     const names = { reasoning: tool === "harmony" ? "harmony" : undefined, tool };
     const tools = [{ type: "function", name: "f", strict: false }] as const;
-    const plan = { parse: true, mustCall: true, output: "json", constraint: undefined, single: false, tools } as const;
+    const plan = {
+      parse: true,
+      mustCall: true,
+      jsonAnswer: false,
+      output: "json",
+      constraint: undefined,
+      single: false,
+      tools,
+    } as const;
     const options = { constrained: true, isForced: false };
     const parsing = plannedParsing(TEXT_ONLY, names, { plan, startsInReasoning: false }, options)!;
     const { sink, answer } = foldEvents();

@@ -163,14 +163,11 @@ describe("refused", () => {
     );
   });
 
-  test("beside a format of the answer, but not when no call must be made", () => {
+  test("beside a pattern of the text, but not when no call must be made", () => {
+    const constraint = { kind: "regex", pattern: "a+" } as const;
     for (const choice of FORCED)
-      expect(() => planTools(conversation(choice), options({ constraint: { kind: "json_object" } }))).toThrow(
-        InvalidRequestError,
-      );
-    expect(planTools(conversation({ mode: "auto" }), options({ constraint: { kind: "json_object" } })).parse).toBe(
-      true,
-    );
+      expect(() => planTools(conversation(choice), options({ constraint }))).toThrow(InvalidRequestError);
+    expect(planTools(conversation({ mode: "auto" }), options({ constraint })).parse).toBe(true);
   });
 });
 
@@ -268,6 +265,12 @@ describe("tools beside a format of the answer", () => {
   test("without tools, or where none may be called, the format stands alone", () => {
     for (const over of [{ tools: [] }, { toolChoice: { mode: "none" } }] as const)
       expect(beside({}, over)).toMatchObject({ parse: false, constraint: undefined });
+  });
+
+  test.each(FORCED)("%j: the call, as without the format", (choice) => {
+    const planned = (more: Partial<PlanOptions>) => planTools(conversation(choice), options(more));
+    expect(planned({ constraint: format })).toEqual(planned({}));
+    expect(planned({ constraint: format, toolParser: "pythonic" })).toEqual(planned({ toolParser: "pythonic" }));
   });
 
   test("one call, strict ones by their schemas", () => {
