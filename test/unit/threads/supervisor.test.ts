@@ -79,7 +79,7 @@ describe.each([1, 2])("with %d threads", (count) => {
 });
 
 test("a thread that hangs is ended and started again; a shutdown does not wait for one for ever", async () => {
-  const { threads: running, url, lines } = await start(2, 0, 50);
+  const { threads: running, url, lines } = await start(2, 0, 250); // a thread takes its time to load
   const orders = new BroadcastChannel("mortal-thread");
   orders.postMessage({ hang: 1 });
   await until(() => lines.join("").includes("serving thread hangs; ending it thread=1"), "noticed");
