@@ -1,4 +1,4 @@
-/** Asking a Chat Completions server, and one form for its answers, streamed or not, so that two servers can be compared. */
+/** Asking a server of Chat Completions and Completions, and one form for its answers, streamed or not, so that two servers can be compared. */
 
 export interface TokenProbability {
   readonly token: string;
@@ -36,10 +36,31 @@ interface WireChoice {
   readonly index: number;
   readonly message?: { readonly content?: string | null; readonly role?: string };
   readonly delta?: { readonly content?: string | null; readonly role?: string };
+  /** Completions only. */
+  readonly text?: string;
   readonly finish_reason?: string | null;
   readonly stop_reason?: string | number | null;
   readonly token_ids?: number[] | null;
-  readonly logprobs?: { readonly content?: LogprobItem[] | null } | null;
+  readonly prompt_token_ids?: number[] | null;
+  readonly logprobs?: ({ readonly content?: LogprobItem[] | null } & Partial<LegacyLogprobs>) | null;
+}
+
+/** Those of Completions. The first token of a prompt has no value. */
+interface LegacyLogprobs {
+  readonly tokens: readonly string[];
+  readonly token_logprobs: readonly (number | null)[];
+  readonly top_logprobs: readonly (Readonly<Record<string, number>> | null)[];
+}
+
+function legacyItems({ tokens, token_logprobs: values, top_logprobs: top }: LegacyLogprobs): LogprobItem[] {
+  return tokens.map((token, i) => ({
+    token,
+    logprob: values[i] ?? 0,
+    bytes: null,
+    top_logprobs: Object.entries(top[i] ?? {})
+      .map(([name, logprob]) => ({ token: name, logprob, bytes: null }))
+      .sort((a, b) => b.logprob - a.logprob),
+  }));
 }
 
 interface WireObject {
@@ -51,8 +72,11 @@ interface WireObject {
 
 const LONGEST_MS = 120_000;
 
+/** A prompt that is no conversation goes to Completions. */
+const isChat = (body: ChatBody): boolean => !("prompt" in body);
+
 function post(base: string, body: ChatBody, signal?: AbortSignal): Promise<Response> {
-  return fetch(`${base}/v1/chat/completions`, {
+  return fetch(`${base}/v1/${isChat(body) ? "chat/" : ""}completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -65,11 +89,13 @@ function emptyChoice(): AnswerChoice {
 }
 
 function add(choice: AnswerChoice, wire: WireChoice): void {
-  choice.text += wire.message?.content ?? wire.delta?.content ?? "";
+  choice.text += wire.text ?? wire.message?.content ?? wire.delta?.content ?? "";
   if (wire.finish_reason) choice.finishReason = wire.finish_reason;
   if (wire.stop_reason !== undefined && wire.stop_reason !== null) choice.stopReason = wire.stop_reason;
   if (wire.token_ids) choice.tokenIds = [...(choice.tokenIds ?? []), ...wire.token_ids];
   if (wire.logprobs?.content) choice.logprobs = [...(choice.logprobs ?? []), ...wire.logprobs.content];
+  if (wire.logprobs?.tokens)
+    choice.logprobs = [...(choice.logprobs ?? []), ...legacyItems(wire.logprobs as LegacyLogprobs)];
 }
 
 function refusal(status: number, text: string): Answer {
@@ -101,7 +127,7 @@ export async function ask(base: string, body: ChatBody): Promise<Answer> {
     status: 200,
     choices,
     usage: usageOf(object),
-    promptTokenIds: object.prompt_token_ids ?? undefined,
+    promptTokenIds: object.prompt_token_ids ?? object.choices?.[0]?.prompt_token_ids ?? undefined,
     error: undefined,
     streamFaults: [],
   };
@@ -146,7 +172,10 @@ export async function askStream(base: string, body: ChatBody): Promise<Answer> {
       let choice = choices[wire.index];
       if (choice === undefined) {
         choice = choices[wire.index] = emptyChoice();
-        if (wire.delta?.role !== "assistant") faults.push("the first delta of a choice has no role");
+        // vLLM tells them beside an echo, too
+        if (wire.index === 0 && wire.prompt_token_ids && body["return_token_ids"])
+          promptTokenIds = wire.prompt_token_ids;
+        if (isChat(body) && wire.delta?.role !== "assistant") faults.push("the first delta of a choice has no role");
       }
       if (choice.finishReason !== null) faults.push("a delta after finish_reason");
       add(choice, wire);

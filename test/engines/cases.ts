@@ -1,3 +1,4 @@
+import { completionCases } from "./cases/completions.ts";
 import { constraintsCases } from "./cases/constraints.ts";
 import { endsCases } from "./cases/ends.ts";
 import { errorsCases } from "./cases/errors.ts";
@@ -35,5 +36,10 @@ export const engineCases: readonly EngineCase[] = [
       body: { model: "smollm2", return_token_ids: true, ...body },
       ...rest,
     }),
+  ),
+  ...completionCases.flatMap(([name, body, rest]) =>
+    (["tiny", "smollm2"] as const).map(
+      (model): EngineCase => ({ name: `completions: ${name}, ${model}`, model, body: { model, ...body }, ...rest }),
+    ),
   ),
 ];

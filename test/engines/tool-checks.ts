@@ -68,6 +68,14 @@ function json(text: string): unknown {
 const text: Expectation = ({ choices }) =>
   choices.flatMap(({ content, calls: found }) => (content && found.length === 0 ? [] : ["no plain text"]));
 
+/** An answer in the format of `FORMAT`, and no call. */
+const sum: Expectation = ({ choices }) =>
+  choices
+    .filter(({ content, calls: found }) => found.length > 0 || ![1, 2].includes(Number(sumOf(content))))
+    .map((choice) => JSON.stringify(choice));
+
+const sumOf = (content: string | null): unknown => (json(content ?? "") as { sum?: unknown }).sum;
+
 const input =
   (pattern: RegExp): Expectation =>
   ({ choices }) =>
@@ -91,8 +99,24 @@ const IMPOSSIBLE = odd({
   required: ["a"],
 });
 
-/** The token `<tool_call>` of Qwen 3. */
+const FORMAT = {
+  type: "json_schema",
+  json_schema: {
+    name: "answer",
+    schema: {
+      type: "object",
+      properties: { sum: { type: "integer", enum: [1, 2] } },
+      required: ["sum"],
+      additionalProperties: false,
+    },
+  },
+};
+
+/** Tokens of Qwen 3: `<tool_call>`, and `{"`, which an answer in JSON may begin with, `<think>`, `</think>`. */
 const TOOL_CALL = 151657;
+const OBJECT = 4913;
+const THOUGHT = 151667;
+const END_OF_THOUGHT = 151668;
 const PATCH = 'start: "*** Begin Patch" LF hunk+ "*** End Patch"\nhunk: "+" /[a-z]{1,8}/ LF\n%import common.LF';
 /** One of them is in every call for the weather, inside its first argument. */
 const STOP = ["slo", "ódź"];
@@ -112,6 +136,27 @@ const qwenChecks = (noSpace: Readonly<Record<string, number>>): readonly Check[]
     "strict, and the model calls",
     { tools: [STRICT, CLOCK], ...ONE, logit_bias: { ...noSpace, [TOOL_CALL]: 100 } },
     calls("tool_calls"),
+  ],
+  ...[1, 2].flatMap((n): readonly Check[] => [
+    [
+      `beside a format, and the model calls, ${n}`,
+      { response_format: FORMAT, n, tools: [STRICT, CLOCK], ...ONE, logit_bias: { ...noSpace, [TOOL_CALL]: 100 } },
+      calls("tool_calls"),
+    ],
+    [
+      `beside a format, and the model answers, ${n}`,
+      { response_format: FORMAT, n, logit_bias: { ...noSpace, [OBJECT]: 100 } },
+      sum,
+    ],
+  ]),
+  [
+    "beside a format, behind a thought",
+    {
+      response_format: FORMAT,
+      chat_template_kwargs: {},
+      logit_bias: { ...noSpace, [END_OF_THOUGHT]: 100, [THOUGHT]: 90, [OBJECT]: 50 },
+    },
+    sum,
   ],
   ["strict, and the model talks", { tools: [STRICT], max_tokens: 20 }, text],
   ["strict, with a schema that the engine refuses", { tools: IMPOSSIBLE, max_tokens: 20 }, text],

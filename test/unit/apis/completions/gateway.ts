@@ -1,8 +1,22 @@
 /** A gateway whose engine answers raw prompts, and readers of its answers. */
+import { expect } from "bun:test";
 import type { TokenLogprobs } from "../../../../src/engines/engine.ts";
+import { type Completion, checkCompletion, foldCompletion } from "../../../support/schemas/completions.ts";
 import { END_OF_TEXT, encode } from "../../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../../generation/scripted-engine.ts";
-import { type Gateway, MODEL } from "../../server/gateway.ts";
+import { type Gateway, MODEL, modelEntry, startGateway } from "../../server/gateway.ts";
+
+export const PATH = "/v1/completions";
+export const TEXT = "naïve 👩‍👩‍👧 日本語 done";
+
+const open: Gateway[] = [];
+export function started(engine: ScriptedEngine, models = [modelEntry()]): Gateway {
+  const gateway = startGateway([], engine, models);
+  open.push(gateway);
+  return gateway;
+}
+/** Stops all that were started. */
+export const stopAll = () => Promise.all(open.splice(0).map((gateway) => gateway.stop()));
 
 /** Made-up but repeatable rows: a token's own logprob follows from its id, and two others stand beside it. */
 export function rows(ids: readonly number[], count: number, firstIsEmpty = false): TokenLogprobs {
@@ -82,4 +96,24 @@ export async function frames(gateway: Gateway, path: string, body: object): Prom
       if (!frame.startsWith("data: ") || frame.includes("\n")) throw new Error(`no data frame: ${frame}`);
       return frame.slice(6);
     });
+}
+
+export const completionOf = async (body: object, from: Gateway): Promise<Completion> =>
+  checkCompletion(await answered(from, PATH, body));
+export const textOf = (completion: Completion, index = 0): string => completion.choices[index]!.text;
+
+/** Prompts of a request, as the engine got them. */
+export async function promptsOf(body: object, from: Gateway): Promise<number[][]> {
+  const before = from.engine.calls.length;
+  await completionOf(body, from);
+  return from.engine.calls.slice(before).map((call) => Array.from(call.request.tokenIds));
+}
+
+/** Whole and streamed say the same; gives it. */
+export async function completedBothWays(body: object, from: Gateway): Promise<Completion> {
+  const whole = await completionOf(body, from);
+  const folded = foldCompletion(await frames(from, PATH, { ...body, stream_options: { include_usage: true } }));
+  const { id, created, ...rest } = whole;
+  expect(folded).toEqual(rest);
+  return whole;
 }
