@@ -31,7 +31,15 @@ function world(engine: ScriptedEngine, args: string[] = []) {
   const { values: config } = resolveOptions(serveOptions, { args, env: {} });
   const log = createLogger({ level: "error", json: true });
   const scopes = new RequestScopes(config.requestTimeoutSecs);
-  const context: ServerContext = { config, fleet, control: testControl, scopes, log, ...testKept(), draining: () => false };
+  const context: ServerContext = {
+    config,
+    fleet,
+    control: testControl,
+    scopes,
+    log,
+    ...testKept(),
+    draining: () => false,
+  };
   return { board, slot, context, scopes };
 }
 
