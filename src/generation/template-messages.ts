@@ -6,6 +6,7 @@ import type { MessageData } from "../template/prepare-messages.ts";
 import { oneCallEach, type Placed, shownContent, textInResults } from "./call-turns.ts";
 import { type Content, contentText, type Message, type ToolCall } from "./conversation.ts";
 import type { CallTraits, ContentRole, TemplateTraits } from "./template-traits.ts";
+import { inTurns } from "./turn-order.ts";
 
 /**
  * The messages as the template is to see them, before `prepareMessages`. `systemInPlace`: see `Conversation`. Throws InvalidRequestError
@@ -42,10 +43,10 @@ export function templateMessages(
   });
 }
 
-/** Calls and results as the template takes them. */
-function fitting(placed: readonly Placed[], { calls, userBehindResults }: TemplateTraits): readonly Placed[] {
+/** Calls, results and turns as the template takes them. */
+function fitting(placed: readonly Placed[], { calls, userBehindResults, turns }: TemplateTraits): readonly Placed[] {
   const single = calls?.many === false ? oneCallEach(placed) : placed;
-  return userBehindResults ? single : textInResults(single);
+  return inTurns(userBehindResults ? single : textInResults(single), turns);
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ChatTemplate, TemplateInput } from "../template/chat-template.ts";
 import { onTrial } from "../template/engine/limits.ts";
 import { parseLossless } from "../template/lossless-json.ts";
 import { type MessageData, prepareMessages } from "../template/prepare-messages.ts";
+import type { TurnTraits } from "./turn-order.ts";
 
 /** How a template writes calls of earlier turns. */
 export interface CallTraits {
@@ -34,6 +35,7 @@ export interface TemplateTraits {
   readonly systemAnywhere: boolean;
   /** It shows such a message where it stands. */
   readonly systemInPlace: boolean;
+  readonly turns: TurnTraits;
   /** Undefined: it writes no calls, or fails on every form of them. */
   readonly calls: CallTraits | undefined;
   /** A message of the user may stand right behind results. */
@@ -95,7 +97,8 @@ function probe(render: Render): TemplateTraits {
   const calls = callTraits(render);
   const [args, empty] = [calls?.arguments === "text" ? ARGUMENTS : parsed(), calls?.besideNull === false ? "" : null];
   const developer = knowsDeveloper(render);
-  const systemAnywhere = takesSystemAnywhere(render, developer);
+  const turns = turnTraits(render);
+  const systemAnywhere = turns.system && takesSystemAnywhere(render, developer);
   return {
     content: {
       system: contentTraits(render, (content) => [{ role: "system", content }, user("a")]),
@@ -106,6 +109,7 @@ function probe(render: Render): TemplateTraits {
     developer,
     systemAnywhere,
     systemInPlace: systemAnywhere && leavesSystem(render),
+    turns,
     calls,
     userBehindResults: takesUserBehindResults(render, conversation(args, empty, NINE)),
     namesResults: needsNames((result) => render(conversation(args, empty, NINE, result))),
@@ -131,6 +135,19 @@ function contentTraits(
   if (text) return { text, parts: bare(asParts(TEXT)) === bare(withText) };
   const parts = !/\btext["']\s*:\s*["']$/.test(two.slice(0, two.indexOf(TEXT)));
   return { text: !parts, parts };
+}
+
+function turnTraits(render: Render): TurnTraits {
+  const [first, second] = [user("a"), user("b")];
+  const answer: MessageData = { role: "assistant", content: "c" };
+  // one that fails on any turns says nothing about their order
+  const isUsable = render([first, answer, second]) !== undefined;
+  const takes = (...messages: MessageData[]) => !isUsable || render(messages) !== undefined;
+  return {
+    system: takes({ role: "system", content: TEXT }, first),
+    repeats: { user: takes(first, second), assistant: takes(first, answer, answer, second) },
+    answerFirst: takes(answer, first),
+  };
 }
 
 /** A role that is known is treated in another way than one that does not exist. */

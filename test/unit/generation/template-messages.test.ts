@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { InvalidRequestError } from "../../../src/errors.ts";
 import type { Conversation, Message, ToolCall } from "../../../src/generation/conversation.ts";
 import { renderPrompt, withoutThinking } from "../../../src/generation/prompt.ts";
 import { templateTraits } from "../../../src/generation/template-traits.ts";
@@ -174,9 +173,9 @@ describe("roles", () => {
     expect(prompt(refuses, order)).toBe("[s\n\nd][a][b]");
   });
 
-  test("one that takes no orders at all says so itself", () => {
+  test("one that takes no orders at all gets them as the user's", () => {
     const refuses = `{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}[{{ m.content }}]{% endfor %}`;
-    expect(() => prompt(refuses, order)).toThrow(new InvalidRequestError("no system"));
+    expect(prompt(refuses, order)).toBe("[s\n\nd\n\na][b]");
   });
 });
 
@@ -224,13 +223,14 @@ describe("thinking", () => {
   test("it can be switched off for a conversation, or not", () => {
     const template = compileChatTemplate(by("thinking"), {});
     const quiet = withoutThinking(conversation([user("a")], { templateVariables: { thinking: true } }), template);
-    expect(renderPrompt(quiet!, template).text).toBe("a");
+    expect(prompt(template, quiet!.messages, quiet!)).toBe("a");
     expect(withoutThinking(conversation([user("a")]), compileChatTemplate(inner, {}))).toBeUndefined();
   });
 });
 
 test("formats that tell the model of the choice of tools and of a format are given both", () => {
-  const told = (more: Partial<Conversation>) => renderPrompt(conversation([user("a")], more), nativeEncoder("kimi_k3")).text;
+  const told = (more: Partial<Conversation>) =>
+    renderPrompt(conversation([user("a")], more), nativeEncoder("kimi_k3")).text;
   const tools = [{ type: "function", name: "f", strict: false }] as const;
   expect(told({ tools, toolChoice: { mode: "required", named: "f" } })).toContain("tool_choice=required");
   expect(told({ tools, toolChoice: { mode: "none" } })).toContain("tool_choice=none");
