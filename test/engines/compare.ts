@@ -80,9 +80,7 @@ export function answerDifferences(theirs: Answer, ours: Answer): string[] {
   return [
     ...difference("number of choices", theirs.choices.length, ours.choices.length),
     ...theirs.choices.flatMap((choice, at) => choiceDifference(at, choice, ours.choices[at])),
-    ...(theirs.usage?.completion === 1 && ours.usage?.completion === 0
-      ? []
-      : difference("usage", theirs.usage, ours.usage)),
+    ...difference("usage", theirs.usage, ours.usage),
     ...difference("prompt_token_ids", theirs.promptTokenIds, ours.promptTokenIds),
     ...ours.streamFaults.map((fault) => `stream: ${fault}`),
   ];
