@@ -56,12 +56,14 @@ describe("strict tools under tool_choice auto", () => {
     });
   });
 
-  test("without one, and beside a format of the answer, nothing changes", async () => {
+  test("without one nothing changes; beside a format of the answer the model may do either", async () => {
     start((call) => play(["Cold."], call));
     await gateway.post({ ...ask, tools: [{ ...WEATHER, function: { ...WEATHER.function, strict: false } }] });
     await gateway.post({ ...ask, tools: [STRICT], tool_choice: "none" });
     await gateway.post({ ...ask, tools: [STRICT], response_format: { type: "json_object" } });
-    expect(constraints()).toEqual([undefined, undefined, { kind: "json_object" }]);
+    await gateway.post({ ...ask, tools: [STRICT], response_format: { type: "json_object" }, tool_choice: "none" });
+    expect(constraints().map((each) => each?.kind)).toEqual([undefined, undefined, "structural_tag", "json_object"]);
+    expect(constraints()[2]).toMatchObject({ tag: expect.stringContaining('"type":"or"') });
   });
 });
 
