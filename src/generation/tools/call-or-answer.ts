@@ -19,6 +19,7 @@ import {
 const BEGINS: Readonly<Record<string, readonly string[] | ((tool: ToolDefinition) => string)>> = {
   pythonic: ({ name }) => `[${name}(`,
   xlam: ({ name }) => `[{"name": ${JSON.stringify(name)}`,
+  minicpm5: ({ name }) => `<function name=${JSON.stringify(name)}`,
   lfm2: ["<|tool_call_start|>"],
   olmo3: ["<function_calls>"],
   sarashina: ["<|tool_calls|>"],
@@ -33,6 +34,7 @@ const BEGINS: Readonly<Record<string, readonly string[] | ((tool: ToolDefinition
   gigachat3: ["function call<|role_sep|>", "<|function_call|>"],
   gigachat35: ["<｜GCML｜tool_calls>"],
   apertus: ["<|tools_prefix|>"],
+  solar_open2: ["<|tool_call:start|>"],
   plamo3: ["<|plamo:begin_tool_requests:plamo|>"],
 };
 
