@@ -5,11 +5,12 @@ import { type HistoryStore, UNFINISHED_STATUSES } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
-import type { EventWriter } from "../responses/events.ts";
 import { startRun } from "../shared/background.ts";
 import type { EventLog } from "../shared/event-log.ts";
+import { eventTexts } from "../shared/events.ts";
 import { jsonResponse } from "../shared/paging.ts";
-import { interactionWriter, type PreparedInteraction, prepareInteraction, sinkOf } from "./create.ts";
+import { writerSink } from "../shared/turn-writer.ts";
+import { interactionWriter, type PreparedInteraction, prepareInteraction } from "./create.ts";
 import { followInteraction } from "./follow.ts";
 import { interactionText } from "./object.ts";
 import type { InteractionsRequest } from "./schema.ts";
@@ -69,13 +70,13 @@ async function run(
   scope: RequestScope,
 ): Promise<void> {
   // what comes when the result is stored is not logged: `followInteraction` makes it of that
-  const out: EventWriter = { event: (_type, json) => log.append(json), flush() {}, end() {}, cut() {} };
+  const out = eventTexts((json) => log.append(json));
   const writer = interactionWriter(prepared, out, context, scope, async (kept) => {
     await log.close();
     await keepEnd(kept, scope.tenant, history);
   });
   writer.begun();
-  await prepared.call.run(sinkOf(writer, prepared.call), scope.signal).done;
+  await prepared.call.run(writerSink(writer, prepared.call), scope.signal).done;
   await writer.settled;
 }
 

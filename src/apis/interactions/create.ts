@@ -4,13 +4,13 @@ import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
-import { type EventWriter, ServerSentEvents } from "../responses/events.ts";
-import { type AnswerSink, collectAnswer, type StreamSink, streamAnswer } from "../shared/answer.ts";
+import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { type PreparedCall, prepareCall } from "../shared/call.ts";
+import { type EventWriter, ServerSentEvents } from "../shared/events.ts";
 import { loadContext } from "../shared/history.ts";
 import { newId } from "../shared/ids.ts";
 import { jsonResponse } from "../shared/paging.ts";
-import { turnSink } from "../shared/turn.ts";
+import { writerSink, writerStreamSink } from "../shared/turn-writer.ts";
 import { checkRequest, interactionAsk, modelName } from "./ask.ts";
 import { inputSteps } from "./input.ts";
 import { echoOf, type InteractionHead } from "./object.ts";
@@ -107,52 +107,6 @@ export function interactionWriter(
   );
 }
 
-/** What a generation tells a writer. */
-export function sinkOf(writer: InteractionWriter, { isClamped }: PreparedCall): AnswerSink {
-  const turn = turnSink(writer, { isClamped });
-  return {
-    begun: (counts) => turn.begun?.(counts),
-    emit: (event) => turn.emit(event),
-    flush: () => turn.flush(),
-    get error() {
-      return writer.error;
-    },
-  };
-}
-
-/** The same where the first event of any kind is waited for. */
-function streamSinkOf(writer: InteractionWriter, call: PreparedCall, first: () => void): StreamSink {
-  const sink = sinkOf(writer, call);
-  let told = false;
-  const tell = () => {
-    if (told) return;
-    told = true;
-    first();
-  };
-  return {
-    begun(counts) {
-      sink.begun?.(counts);
-      tell();
-    },
-    emit(event) {
-      sink.emit(event);
-      if (!told) tell();
-    },
-    flush: sink.flush,
-    commit: () => writer.begun(),
-    pending: () => (writer.started ? writer.settled : undefined),
-    get error() {
-      return writer.error;
-    },
-    get started() {
-      return writer.started;
-    },
-    get finished() {
-      return writer.finished;
-    },
-  };
-}
-
 /** Answers a validated request that is not to run in the background. Throws GatewayErrors; the scope is finished when the answer is complete. */
 export async function handleInteractions(
   body: InteractionsRequest,
@@ -168,7 +122,7 @@ export async function handleInteractions(
         prepared.call,
         (out, first) => {
           const writer = interactionWriter(prepared, new ServerSentEvents(out), context, scope);
-          return streamSinkOf(writer, prepared.call, first);
+          return writerStreamSink(writer, prepared.call, first);
         },
         { path, headers },
         context,
@@ -176,7 +130,7 @@ export async function handleInteractions(
       );
     }
     const writer = interactionWriter(prepared, undefined, context, scope);
-    await collectAnswer(prepared.call, sinkOf(writer, prepared.call), scope);
+    await collectAnswer(prepared.call, writerSink(writer, prepared.call), scope);
     await writer.settled;
     if (writer.error !== undefined) throw writer.error;
     scope.finish();

@@ -1,6 +1,6 @@
 /** The events of an interaction: those of one that is on its way, and the same of one that was stored. */
 import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
-import type { EventWriter } from "../responses/events.ts";
+import type { EventWriter } from "../shared/events.ts";
 import type { TurnItem } from "../shared/turn.ts";
 import { partialOf } from "./object.ts";
 import type { Loose } from "./schema.ts";

@@ -1,13 +1,11 @@
 import type { HistoryStore, StoredResponse } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import { type EventWriter, ServerSentEvents } from "../responses/events.ts";
+import { DONE_FRAME, eventFrame, eventTexts, ServerSentEvents } from "../shared/events.ts";
 import { followLog } from "../shared/follow.ts";
 import { InteractionEvents, type Position, replayInteraction } from "./events.ts";
 import { partialOf } from "./object.ts";
 import type { Loose } from "./schema.ts";
-
-const DONE = "data: [DONE]\n\n";
 
 /** Streams the events of an interaction in the background that have a number above `after`, until it is over. */
 export const followInteraction = (
@@ -16,18 +14,17 @@ export const followInteraction = (
   context: ServerContext,
   scope: RequestScope,
   headers: Record<string, string>,
-): Response => followLog({ ...of, frame, ending, close: DONE }, history, context, scope, headers);
+): Response => followLog({ ...of, frame, ending, close: DONE_FRAME }, history, context, scope, headers);
 
 /** `event_type` comes first in all events of ours. */
-function frame(json: string): string {
-  const type = json.slice(15, json.indexOf('"', 15));
-  return `event: ${type}\ndata: ${json}\n\n`;
-}
+const frame = (json: string): string => eventFrame(json.slice(15, json.indexOf('"', 15)), json);
 
 function ending({ body }: StoredResponse, next: number): string[] {
   const texts: string[] = [];
-  const out: EventWriter = { event: (_type, json) => void texts.push(json), flush() {}, end() {}, cut() {} };
-  new InteractionEvents(out, next).end(partialOf(JSON.parse(body) as Loose));
+  new InteractionEvents(
+    eventTexts((json) => texts.push(json)),
+    next,
+  ).end(partialOf(JSON.parse(body) as Loose));
   return texts;
 }
 

@@ -1,7 +1,8 @@
 import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts";
 import { googleStatusName } from "../google/errors.ts";
-import type { EventWriter } from "../responses/events.ts";
-import type { TurnEnd, TurnItem, TurnListener } from "../shared/turn.ts";
+import type { EventWriter } from "../shared/events.ts";
+import type { TurnEnd, TurnItem } from "../shared/turn.ts";
+import type { TurnWriter } from "../shared/turn-writer.ts";
 import { InteractionEvents } from "./events.ts";
 import {
   type InteractionHead,
@@ -53,7 +54,7 @@ export interface WriterOptions {
  * whole one; one that the model itself left unfinished is a step like others, as steps have numbers without gaps. An error before the first
  * event leaves nothing written: then the request has failed, not the interaction.
  */
-export class InteractionWriter implements TurnListener {
+export class InteractionWriter implements TurnWriter {
   started = false;
   /** The answer is over, though it may still have to be saved. */
   finished = false;

@@ -20,11 +20,11 @@ import {
   prepareResponse,
   runResponse,
 } from "../responses/create.ts";
-import type { EventWriter } from "../responses/events.ts";
 import { responseObject, usageOf } from "../responses/object.ts";
 import type { Loose, ResponsesRequest } from "../responses/schema.ts";
 import { responseStore } from "../responses/state.ts";
 import { countPrompt } from "../shared/call.ts";
+import type { EventWriter } from "../shared/events.ts";
 import { type CreateEvent, clientEvent, laneOf, parseMessage } from "./client-events.ts";
 import { ResponseMemory } from "./memory.ts";
 import { Steering } from "./steering.ts";

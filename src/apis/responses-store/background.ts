@@ -7,12 +7,12 @@ import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { prepareResponse, runResponse } from "../responses/create.ts";
 import { ResponseCancelledError } from "../responses/errors.ts";
-import type { EventWriter } from "../responses/events.ts";
 import { responseObject } from "../responses/object.ts";
 import type { ResponsesRequest } from "../responses/schema.ts";
 import { type KeptResponse, stored } from "../responses/state.ts";
 import { startRun } from "../shared/background.ts";
 import type { EventLog } from "../shared/event-log.ts";
+import { eventTexts } from "../shared/events.ts";
 import { followResponse } from "./follow.ts";
 
 const ATTEMPTS = 6;
@@ -43,11 +43,18 @@ export async function handleBackground(
         id,
         tenant,
         cancelled: () => new ResponseCancelledError(),
+        // what comes when the result is stored is not logged: `followResponse` makes it of that
         work: (own, log) =>
-          runResponse(prepared, logWriter(log), context, own, {
-            wasQueued: true,
-            save: (kept) => keepEnd(kept, tenant, log, history),
-          }),
+          runResponse(
+            prepared,
+            eventTexts((json) => log.append(json)),
+            context,
+            own,
+            {
+              wasQueued: true,
+              save: (kept) => keepEnd(kept, tenant, log, history),
+            },
+          ),
       },
       history,
       context,
@@ -60,11 +67,6 @@ export async function handleBackground(
     scope.finish();
     throw error;
   }
-}
-
-/** Events of a run. What comes when the result is stored is not logged: `followResponse` makes it of that. */
-function logWriter(log: EventLog): EventWriter {
-  return { event: (_type, json) => log.append(json), flush() {}, end() {}, cut() {} };
 }
 
 /** Stores the result in the row of the queued response, where nobody has ended it before. */

@@ -2,6 +2,7 @@ import { memberText } from "../../history/json-text.ts";
 import type { HistoryStore, StoredResponse } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { DONE_FRAME, eventFrame } from "../shared/events.ts";
 import { followLog } from "../shared/follow.ts";
 
 /** Streams the events of a response in the background that have a number above `after`, until it is over. */
@@ -11,13 +12,10 @@ export const followResponse = (
   context: ServerContext,
   scope: RequestScope,
   headers: Record<string, string>,
-): Response => followLog({ ...of, frame, ending, close: "data: [DONE]\n\n" }, history, context, scope, headers);
+): Response => followLog({ ...of, frame, ending, close: DONE_FRAME }, history, context, scope, headers);
 
 /** `type` comes first in all events of ours. */
-function frame(json: string): string {
-  const type = json.slice(9, json.indexOf('"', 9));
-  return `event: ${type}\ndata: ${json}\n\n`;
-}
+const frame = (json: string): string => eventFrame(json.slice(9, json.indexOf('"', 9)), json);
 
 /** As a writer of responses tells it. OpenAI has no event for a response that was cancelled: its stream just ends. */
 function ending({ status, body }: StoredResponse, next: number): string[] {

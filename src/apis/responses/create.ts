@@ -4,12 +4,12 @@ import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
-import { type AnswerSink, collectAnswer, type StreamSink, streamAnswer } from "../shared/answer.ts";
+import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
+import { type EventWriter, ServerSentEvents } from "../shared/events.ts";
 import { newId } from "../shared/ids.ts";
-import { turnSink } from "../shared/turn.ts";
+import { writerSink, writerStreamSink } from "../shared/turn-writer.ts";
 import { type AskedConversation, checkRequest, textAsk, wantsLogprobs } from "./ask.ts";
-import { type EventWriter, ServerSentEvents } from "./events.ts";
 import { type ResponseHead, requestFields } from "./object.ts";
 import { readRequest } from "./read.ts";
 import type { Loose, ResponsesRequest } from "./schema.ts";
@@ -153,7 +153,7 @@ export async function runResponse(
 ): Promise<Loose> {
   const writer = responseWriter(prepared, out, context, scope, options);
   if (out !== undefined && options.wasQueued === true) writer.begun();
-  await prepared.call.run(sinkOf(writer, prepared.call), scope.signal).done;
+  await prepared.call.run(writerSink(writer, prepared.call), scope.signal).done;
   await writer.settled;
   if (writer.error !== undefined && !writer.started) throw writer.error;
   return writer.object();
@@ -167,52 +167,6 @@ export async function createResponse(
   scope: RequestScope,
 ): Promise<Loose> {
   return runResponse(await prepareResponse(request, context, scope), out, context, scope);
-}
-
-/** What a generation tells a writer. */
-function sinkOf(writer: ResponseWriter, { isClamped }: PreparedCall): AnswerSink {
-  const turn = turnSink(writer, { isClamped });
-  return {
-    begun: (counts) => turn.begun?.(counts),
-    emit: (event) => turn.emit(event),
-    flush: () => turn.flush(),
-    get error() {
-      return writer.error;
-    },
-  };
-}
-
-/** The same where the first event of any kind is waited for. */
-function streamSinkOf(writer: ResponseWriter, call: PreparedCall, first: () => void): StreamSink {
-  const sink = sinkOf(writer, call);
-  let told = false;
-  const tell = () => {
-    if (told) return;
-    told = true;
-    first();
-  };
-  return {
-    begun(counts) {
-      sink.begun?.(counts);
-      tell();
-    },
-    emit(event) {
-      sink.emit(event);
-      if (!told) tell();
-    },
-    flush: sink.flush,
-    commit: () => writer.begun(),
-    pending: () => (writer.started ? writer.settled : undefined),
-    get error() {
-      return writer.error;
-    },
-    get started() {
-      return writer.started;
-    },
-    get finished() {
-      return writer.finished;
-    },
-  };
 }
 
 /** Answers a validated request that is not to run in the background. Throws GatewayErrors; the scope is finished when the answer is complete. */
@@ -229,7 +183,7 @@ export async function handleResponses(
         prepared.call,
         (out, first) => {
           const writer = responseWriter(prepared, new ServerSentEvents(out), context, scope);
-          return streamSinkOf(writer, prepared.call, first);
+          return writerStreamSink(writer, prepared.call, first);
         },
         { path: PATH, headers },
         context,
@@ -237,7 +191,7 @@ export async function handleResponses(
       );
     }
     const writer = responseWriter(prepared, undefined, context, scope);
-    await collectAnswer(prepared.call, sinkOf(writer, prepared.call), scope);
+    await collectAnswer(prepared.call, writerSink(writer, prepared.call), scope);
     await writer.settled;
     if (writer.error !== undefined) throw writer.error;
     scope.finish();

@@ -1,8 +1,9 @@
 import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts";
 import type { LogprobEntry } from "../../generation/events.ts";
-import type { TurnEnd, TurnItem, TurnListener } from "../shared/turn.ts";
+import type { EventWriter, TellDelta } from "../shared/events.ts";
+import type { TurnEnd, TurnItem } from "../shared/turn.ts";
+import type { TurnWriter } from "../shared/turn-writer.ts";
 import { ResponseCancelledError, type ResponseFailure, responseFailure } from "./errors.ts";
-import type { EventWriter, TellDelta } from "./events.ts";
 import { type ItemOptions, OutputItem } from "./items.ts";
 import {
   type ResponseHead,
@@ -33,7 +34,7 @@ export interface WriterOptions extends ItemOptions {
  *
  * An error before the first event leaves nothing written: then the request has failed, not the response.
  */
-export class ResponseWriter implements TurnListener {
+export class ResponseWriter implements TurnWriter {
   /** The first events were told. */
   started = false;
   /** The answer is over, though it may still have to be saved. */

@@ -1,8 +1,9 @@
 /** Answers of Responses out of events of a generation, without a server. */
-import type { EventWriter } from "../../../../src/apis/responses/events.ts";
+
 import { requestFields } from "../../../../src/apis/responses/object.ts";
 import type { ResponsesRequest } from "../../../../src/apis/responses/schema.ts";
 import { ResponseWriter, type WriterOptions } from "../../../../src/apis/responses/writer.ts";
+import type { EventWriter } from "../../../../src/apis/shared/events.ts";
 import { turnSink } from "../../../../src/apis/shared/turn.ts";
 import type { FinishReason, GenerationEvent, OutputPart } from "../../../../src/generation/events.ts";
 

@@ -1,8 +1,8 @@
-/** Where the events of a response go: server-sent events, frames of a socket, or the log of a run in the background. */
-import type { FrameWriter } from "../shared/answer.ts";
+/** Where the events of an answer go: server-sent events, frames of a socket, or the log of a run in the background. */
+import type { FrameWriter } from "./answer.ts";
 
 export interface EventWriter {
-  /** `json`: the whole event, its `type` and `sequence_number` in it. */
+  /** `json`: the whole event, its type and number in it. */
   event(type: string, json: string, sequence: number): void;
   /**
    * For events that come by the thousand and differ in one text: what tells one, of its text as JSON and its number. `head` and `tail`: what
@@ -22,12 +22,18 @@ const CLOSE = "}\n\n";
 
 export type TellDelta = (text: string, sequence: number) => void;
 
-/** Events as frames `event: …` and `data: …`, with `[DONE]` at the end, which OpenResponses asks for. */
+/** An event, a JSON text, as a frame. */
+export const eventFrame = (type: string, json: string): string => `event: ${type}\ndata: ${json}\n\n`;
+
+/** The frame behind the last event, which OpenResponses and Interactions ask for. */
+export const DONE_FRAME = "data: [DONE]\n\n";
+
+/** Events as frames, with `DONE_FRAME` at the end. */
 export class ServerSentEvents implements EventWriter {
   constructor(private readonly out: FrameWriter) {}
 
   event(type: string, json: string): void {
-    this.out.write(`event: ${type}\ndata: ${json}\n\n`);
+    this.out.write(eventFrame(type, json));
   }
 
   deltas(type: string, head: string, tail: string): TellDelta {
@@ -41,7 +47,7 @@ export class ServerSentEvents implements EventWriter {
   }
 
   end(): void {
-    this.out.write("data: [DONE]\n\n");
+    this.out.write(DONE_FRAME);
     this.out.end();
   }
 
@@ -49,3 +55,11 @@ export class ServerSentEvents implements EventWriter {
     this.out.cut();
   }
 }
+
+/** Hands events, JSON texts, on, and nothing else. */
+export const eventTexts = (take: (json: string) => unknown): EventWriter => ({
+  event: (_type, json) => take(json),
+  flush() {},
+  end() {},
+  cut() {},
+});
