@@ -1,11 +1,10 @@
 /** Interactions with `background`: told at once, worked on without the client. */
 import { ClientClosedError, UnsupportedError } from "../../errors.ts";
-import { HistoryUnavailableError } from "../../history/errors.ts";
-import { type HistoryStore, UNFINISHED_STATUSES } from "../../history/store.ts";
+import type { HistoryStore } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
-import { startRun } from "../shared/background.ts";
+import { startRun, storeEnd } from "../shared/background.ts";
 import type { EventLog } from "../shared/event-log.ts";
 import { eventTexts } from "../shared/events.ts";
 import { jsonResponse } from "../shared/paging.ts";
@@ -14,11 +13,8 @@ import { interactionWriter, type PreparedInteraction, prepareInteraction } from 
 import { followInteraction } from "./follow.ts";
 import { interactionText } from "./object.ts";
 import type { InteractionsRequest } from "./schema.ts";
-import { interactionRow, type KeptInteraction } from "./state.ts";
+import { interactionRow } from "./state.ts";
 import { InteractionCancelledError } from "./writer.ts";
-
-const ATTEMPTS = 6;
-const FIRST_PAUSE_MS = 100;
 
 /**
  * Answers a validated request with `background`: by the interaction that has just begun, or by its events as they come. Whoever has the
@@ -73,31 +69,9 @@ async function run(
   const out = eventTexts((json) => log.append(json));
   const writer = interactionWriter(prepared, out, context, scope, async (kept) => {
     await log.close();
-    await keepEnd(kept, scope.tenant, history);
+    await storeEnd(interactionRow(kept, scope.tenant), history);
   });
   writer.begun();
   await prepared.call.run(writerSink(writer, prepared.call), scope.signal).done;
   await writer.settled;
-}
-
-/** Stores the result in the row of the interaction, where nobody has ended it before. */
-async function keepEnd(kept: KeptInteraction, tenant: string, history: HistoryStore): Promise<void> {
-  const { id, status, body, output, itemIds } = interactionRow(kept, tenant);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await history.updateResponse({
-        tenant,
-        id,
-        updatedAt: Date.now(),
-        ifStatus: UNFINISHED_STATUSES,
-        status,
-        result: { body, output, itemIds },
-      });
-      return;
-    } catch (error) {
-      // made or not, it can be tried again: the first end holds
-      if (!(error instanceof HistoryUnavailableError) || attempt === ATTEMPTS) throw error;
-      await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempt);
-    }
-  }
 }

@@ -5,15 +5,17 @@
 import { ClientClosedError, GatewayError, InternalError, ShuttingDownError } from "../../errors.ts";
 import { HistoryConflictError } from "../../history/errors.ts";
 import { memberText } from "../../history/json-text.ts";
-import type { HistoryStore } from "../../history/store.ts";
+import type { HistoryStore, ResponseState } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
-import { isLost, LEASE_MS } from "../shared/lost-run.ts";
+import { isLost } from "../shared/lost-run.ts";
+import { watchRow } from "../shared/row-watch.ts";
 import { type ItemResult, itemResult } from "./item.ts";
 import { type BatchBody, timeText } from "./object.ts";
 
 /** Requests of a batch that are worked on at a time: others want the engines as well. */
 const AT_ONCE = 16;
-const WATCH_MS = 500;
+/** Statuses of a batch that has not ended. */
+const UNFINISHED = ["in_progress", "canceling"];
 const PAGE = { maxEvents: 1000, maxBytes: 1 << 22 };
 
 /** The client has cancelled the batch, or deleted it. */
@@ -42,7 +44,7 @@ export function resumeLost(
 export function startBatch(batch: Batch, history: HistoryStore, context: ServerContext): void {
   const controller = new AbortController();
   const abort = (reason: GatewayError) => controller.abort(reason);
-  const stopWatch = watch(batch, history, abort);
+  const stopWatch = watchRow({ ...batch, unfinished: UNFINISHED, reason }, history, abort);
   // a shutdown waits for it; its limit of time is that of each request, not of the batch
   const scope = context.scopes.begin(batch.id, new AbortController().signal, batch.tenant);
   const done = work(batch, history, context, controller.signal)
@@ -61,7 +63,7 @@ export function startBatch(batch: Batch, history: HistoryStore, context: ServerC
 
 /** The next gateway need not wait until it is clear that nobody works on it. */
 async function leave({ tenant, id }: Batch, history: HistoryStore): Promise<void> {
-  await history.updateResponse({ tenant, id, updatedAt: 0, ifStatus: ["in_progress", "canceling"] }).catch(() => {});
+  await history.updateResponse({ tenant, id, updatedAt: 0, ifStatus: UNFINISHED }).catch(() => {});
 }
 
 async function work(
@@ -70,7 +72,7 @@ async function work(
   context: ServerContext,
   signal: AbortSignal,
 ): Promise<void> {
-  await history.updateResponse({ tenant, id, updatedAt: Date.now(), ifStatus: ["in_progress", "canceling"] });
+  await history.updateResponse({ tenant, id, updatedAt: Date.now(), ifStatus: UNFINISHED });
   const row = await history.getResponse(tenant, id);
   if (row === null || row.status === "ended") return;
   const { done, counts, next } = await logged(history, tenant, id);
@@ -213,26 +215,8 @@ async function end({ tenant, id }: Batch, counts: Counts, history: HistoryStore)
   }
 }
 
-/** Sees that a batch was cancelled or deleted, or ended by others, and says that the work on it goes on. */
-function watch({ tenant, id }: Batch, history: HistoryStore, abort: (reason: GatewayError) => void): () => void {
-  let renewedAt = Date.now();
-  let asking = false;
-  async function look(): Promise<void> {
-    const state = await history.getState(tenant, id);
-    if (state === null || state.status === "ended") abort(new NotOursError());
-    else if (state.status === "canceling") abort(new BatchCancelledError());
-    if (Date.now() - renewedAt < LEASE_MS / 3) return;
-    renewedAt = Date.now();
-    await history.updateResponse({ tenant, id, updatedAt: renewedAt, ifStatus: ["in_progress", "canceling"] });
-  }
-  const timer = setInterval(() => {
-    if (asking) return;
-    asking = true;
-    look()
-      .catch(() => {}) // the store is away: the next look tells
-      .finally(() => {
-        asking = false;
-      });
-  }, WATCH_MS);
-  return () => clearInterval(timer);
+/** Why the work on a batch is to end: it was cancelled or deleted, or ended by others. */
+function reason(state: ResponseState | null): GatewayError | undefined {
+  if (state === null || state.status === "ended") return new NotOursError();
+  return state.status === "canceling" ? new BatchCancelledError() : undefined;
 }

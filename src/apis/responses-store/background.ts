@@ -1,7 +1,6 @@
 /** Responses with `background`: told at once, worked on without the client. */
 import { ClientClosedError, UnsupportedError } from "../../errors.ts";
-import { HistoryUnavailableError } from "../../history/errors.ts";
-import { type HistoryStore, UNFINISHED_STATUSES } from "../../history/store.ts";
+import type { HistoryStore } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
@@ -10,13 +9,10 @@ import { ResponseCancelledError } from "../responses/errors.ts";
 import { responseObject } from "../responses/object.ts";
 import type { ResponsesRequest } from "../responses/schema.ts";
 import { type KeptResponse, stored } from "../responses/state.ts";
-import { startRun } from "../shared/background.ts";
+import { startRun, storeEnd } from "../shared/background.ts";
 import type { EventLog } from "../shared/event-log.ts";
 import { eventTexts } from "../shared/events.ts";
 import { followResponse } from "./follow.ts";
-
-const ATTEMPTS = 6;
-const FIRST_PAUSE_MS = 100;
 
 /**
  * Answers a validated request with `background`: by the queued response, or by its events as they come. Whoever has the answer finds the
@@ -69,26 +65,7 @@ export async function handleBackground(
   }
 }
 
-/** Stores the result in the row of the queued response, where nobody has ended it before. */
 async function keepEnd(kept: KeptResponse, tenant: string, log: EventLog, history: HistoryStore): Promise<void> {
   await log.close();
-  const { id, status, body, output, itemIds, conversationItems } = stored(kept, tenant);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await history.updateResponse({
-        tenant,
-        id,
-        updatedAt: Date.now(),
-        ifStatus: UNFINISHED_STATUSES,
-        status,
-        result: { body, output, itemIds },
-        ...(conversationItems !== undefined && { conversationItems }),
-      });
-      return;
-    } catch (error) {
-      // made or not, it can be tried again: the first end holds
-      if (!(error instanceof HistoryUnavailableError) || attempt === ATTEMPTS) throw error;
-      await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempt);
-    }
-  }
+  await storeEnd(stored(kept, tenant), history);
 }

@@ -3,12 +3,14 @@
  * `canceling` asks the one who works on it to stop, and a row that nobody has updated for `LEASE_MS` has lost its runner.
  */
 import { type GatewayError, NotFoundError } from "../../errors.ts";
-import { type HistoryStore, UNFINISHED_STATUSES } from "../../history/store.ts";
+import { type HistoryStore, type NewResponse, type ResponseState, UNFINISHED_STATUSES } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import type { BackgroundRun } from "../../server/runs.ts";
 import { EventLog } from "./event-log.ts";
-import { endLost, LEASE_MS } from "./lost-run.ts";
+import { endLost } from "./lost-run.ts";
+import { watchRow } from "./row-watch.ts";
+import { retryStore } from "./store-retry.ts";
 
 export interface RunSpec {
   readonly id: string;
@@ -22,7 +24,6 @@ export interface RunSpec {
   readonly work: (scope: RequestScope, log: EventLog) => Promise<unknown>;
 }
 
-const WATCH_MS = 500;
 const logs = new WeakMap<BackgroundRun, EventLog>();
 
 /** The log of a run of this thread. */
@@ -38,8 +39,13 @@ export function startRun(
   const abort = (reason: GatewayError) => scope.abort(reason);
   const log = new EventLog(history, { tenant, id }, abort);
 
+  /** It was cancelled or deleted, or ended by others. */
+  function reason(state: ResponseState | null): GatewayError | undefined {
+    if (state === null) return new NotFoundError(`'${id}' was deleted`);
+    return state.status === "canceling" || state.updatedAt === null ? cancelled() : undefined;
+  }
   async function whole(): Promise<void> {
-    const stopWatch = watch({ id, tenant, cancelled }, history, abort);
+    const stopWatch = watchRow({ id, tenant, unfinished: UNFINISHED_STATUSES, reason }, history, abort);
     try {
       const begun = await history.updateResponse({
         tenant,
@@ -71,33 +77,23 @@ export function startRun(
   return run;
 }
 
-/** Sees that a run was cancelled or deleted, or ended by others, and says that it still goes on. */
-function watch(
-  { id, tenant, cancelled }: Pick<RunSpec, "id" | "tenant" | "cancelled">,
+/** Stores the end of a run in its row, where nobody has ended it before. Takes the row as it is to be. */
+export async function storeEnd(
+  { tenant, id, status, body, output, itemIds, conversationItems }: NewResponse,
   history: HistoryStore,
-  abort: (reason: GatewayError) => void,
-): () => void {
-  let renewedAt = Date.now();
-  let asking = false;
-  async function look(): Promise<void> {
-    const state = await history.getState(tenant, id);
-    if (state === null) abort(new NotFoundError(`'${id}' was deleted`));
-    else if (state.status === "canceling" || state.updatedAt === null) abort(cancelled());
-    if (Date.now() - renewedAt < LEASE_MS / 3) return;
-    const updatedAt = Date.now();
-    await history.updateResponse({ tenant, id, updatedAt, ifStatus: UNFINISHED_STATUSES });
-    renewedAt = updatedAt;
-  }
-  const timer = setInterval(() => {
-    if (asking) return;
-    asking = true;
-    look()
-      .catch(() => {}) // the store is away: the next look tells
-      .finally(() => {
-        asking = false;
-      });
-  }, WATCH_MS);
-  return () => clearInterval(timer);
+): Promise<void> {
+  // made or not, it can be tried again: the first end holds
+  await retryStore(() =>
+    history.updateResponse({
+      tenant,
+      id,
+      updatedAt: Date.now(),
+      ifStatus: UNFINISHED_STATUSES,
+      status,
+      result: { body, output, itemIds },
+      ...(conversationItems !== undefined && { conversationItems }),
+    }),
+  );
 }
 
 /** Asks a run to stop, wherever it is. Nothing happens to what is over. */

@@ -1,6 +1,7 @@
 import { GatewayError, InternalError, NotFoundError } from "../../errors.ts";
-import { HistoryConflictError, HistoryUnavailableError } from "../../history/errors.ts";
+import { HistoryConflictError } from "../../history/errors.ts";
 import type { HistoryStore } from "../../history/store.ts";
+import { retryStore } from "./store-retry.ts";
 
 /** Events are stored after so long where somebody of this thread reads them as they come, else later, or once there are so many characters. */
 const READ_AFTER_MS = 50;
@@ -8,8 +9,6 @@ const UNREAD_AFTER_MS = 200;
 const STORE_AT = 1 << 16;
 /** Characters of all events of a run: far more than any answer. */
 const MOST_LOGGED = 16 << 20;
-const ATTEMPTS = 6;
-const FIRST_PAUSE_MS = 100;
 
 /** The events of a run take more room than there is for them. */
 export class TooManyEventsError extends GatewayError {
@@ -89,18 +88,15 @@ export class EventLog {
 
   private async store(events: readonly string[]): Promise<void> {
     const { tenant, id } = this.of;
-    for (let attempt = 1; ; attempt++) {
+    await retryStore(async (attempt) => {
       try {
         if (!(await this.history.appendEvents(tenant, id, this.stored, events)))
           throw new NotFoundError(`'${id}' was deleted`);
-        break;
       } catch (error) {
-        // of a write that got no answer it isn't known whether it was made
-        if (error instanceof HistoryConflictError && attempt > 1) break;
-        if (!(error instanceof HistoryUnavailableError) || attempt === ATTEMPTS) throw error;
-        await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempt);
+        // one that got no answer was made after all
+        if (!(error instanceof HistoryConflictError) || attempt === 1) throw error;
       }
-    }
+    });
     this.stored += events.length;
   }
 }
