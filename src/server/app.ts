@@ -5,7 +5,6 @@ import { errorFamily, idHeaders } from "../apis/errors.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
 import { InvalidRequestError, ShuttingDownError } from "../errors.ts";
 import { keyCheck } from "./auth.ts";
-import { readJson } from "./body.ts";
 import { completionsRoutes } from "./completions-routes.ts";
 import type { ServerContext } from "./context.ts";
 import { conversationsRoutes } from "./conversations-routes.ts";
@@ -19,6 +18,7 @@ import { poolingRoutes } from "./pooling-routes.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { responsesRoutes } from "./responses-routes.ts";
+import { jsonBody, routeDetail } from "./route-parts.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
@@ -72,38 +72,23 @@ export function createApp(context: ServerContext) {
         return handleChat(body, context, begin(request, "chatcmpl"));
       },
       {
-        parse: ({ request }) => {
-          begin(request, "chatcmpl");
-          return readJson(request, config.maxPayloadSize);
-        },
+        parse: jsonBody(begin, "chatcmpl", context),
         body: chatRequest,
-        detail: {
-          tags: ["OpenAI"],
-          summary: "Chat Completions",
-          description:
-            "OpenAI's Chat Completions with the sampling extensions of vLLM and SGLang. With `stream`, server-sent events.",
-          responses: {
-            200: { description: "The answer", content: { "application/json": { schema: chatResponse as object } } },
-            "4XX": {
-              description: "The request is wrong",
-              content: { "application/json": { schema: errorResponse as object } },
-            },
-            "5XX": {
-              description: "It could not be served",
-              content: { "application/json": { schema: errorResponse as object } },
-            },
-          },
-        },
+        detail: routeDetail("OpenAI", errorResponse)(
+          "Chat Completions",
+          "OpenAI's Chat Completions with the sampling extensions of vLLM and SGLang. With `stream`, server-sent events.",
+          chatResponse,
+        ),
       },
     )
-    .use(tokenRoutes(context, (request) => begin(request, "req")))
+    .use(tokenRoutes(context, begin))
     .use(completionsRoutes(context, begin))
     .use(poolingRoutes(context, begin))
     .use(responsesRoutes(context, begin))
     .use(conversationsRoutes(context, begin))
     .use(messagesRoutes(context, begin))
     .use(interactionsRoutes(context, begin))
-    .use(parseRoutes(config.maxPayloadSize, (request) => begin(request, "req")))
+    .use(parseRoutes(context, begin))
     .use(modelsRoutes(context))
     // Claude Code asks whether anybody is there.
     .head("/", () => new Response(null), { detail: { tags: ["Probes"], summary: "The server answers" } })

@@ -4,33 +4,15 @@ import { completionRequest, completionResponse } from "../apis/completions/schem
 import { handleGenerate } from "../apis/generate/handle.ts";
 import { generateRequest, generateResponse } from "../apis/generate/schema.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
-import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
-import type { RequestScope } from "./request-scope.ts";
+import { type Begin, jsonBody, routeDetail } from "./route-parts.ts";
 
-const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
-const detail = (tag: string, summary: string, description: string, answer: object) => ({
-  tags: [tag],
-  summary,
-  description,
-  responses: {
-    200: json("The answer", answer),
-    "4XX": json("The request is wrong", errorResponse),
-    "5XX": json("It could not be served", errorResponse),
-  },
-});
+const openAi = routeDetail("OpenAI", errorResponse);
+const sglang = routeDetail("SGLang", errorResponse);
 
-/**
- * Routes of the older way to ask for text: a prompt that is no conversation. `begin` gives the scope of a request, whose id begins with
- * `kind`, and finishes it if the request fails before it is handled.
- */
-export function completionsRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
-  const parse =
-    (kind: string) =>
-    ({ request }: { request: Request }) => {
-      begin(request, kind);
-      return readJson(request, context.config.maxPayloadSize);
-    };
+/** Routes of the older way to ask for text: a prompt that is no conversation. */
+export function completionsRoutes(context: ServerContext, begin: Begin) {
+  const parse = (kind: string) => jsonBody(begin, kind, context);
   return new Elysia({ name: "collie-completions", normalize: false })
     .post(
       "/v1/completions",
@@ -41,8 +23,7 @@ export function completionsRoutes(context: ServerContext, begin: (request: Reque
       {
         parse: parse("cmpl"),
         body: completionRequest,
-        detail: detail(
-          "OpenAI",
+        detail: openAi(
           "Completions",
           "OpenAI's Completions with the sampling extensions of vLLM. With `stream`, server-sent events.",
           completionResponse,
@@ -58,8 +39,7 @@ export function completionsRoutes(context: ServerContext, begin: (request: Reque
       {
         parse: parse("gnt"),
         body: generateRequest,
-        detail: detail(
-          "SGLang",
+        detail: sglang(
           "Generate",
           "SGLang's native form. With `stream`, server-sent events, each with the whole text so far.",
           generateResponse,

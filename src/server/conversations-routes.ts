@@ -1,4 +1,4 @@
-import { Elysia, type TSchema } from "elysia";
+import { Elysia } from "elysia";
 import {
   addItems,
   type ConversationsCall,
@@ -22,51 +22,31 @@ import { idHeaders } from "../apis/errors.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
 import { itemList } from "../apis/responses-store/schema.ts";
 import { queryOf } from "../apis/shared/paging.ts";
-import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
-import type { RequestScope } from "./request-scope.ts";
+import { type Begin, jsonBody, routeDetail, withinScope } from "./route-parts.ts";
 
-const json = (description: string, schema: TSchema) => ({ description, content: { "application/json": { schema } } });
-const detail = (summary: string, answer: TSchema, description = "") => ({
-  tags: ["OpenAI"],
-  summary,
-  description,
-  responses: {
-    200: json("The answer", answer),
-    "4XX": json("The request is wrong", errorResponse),
-    "5XX": json("It could not be served", errorResponse),
-  },
-});
+const detail = routeDetail("OpenAI", errorResponse);
 
-/**
- * Routes of OpenAI's Conversations. `begin` gives the scope of a request, whose id begins with `kind`, and finishes it
- * if the request fails before it is handled.
- */
-export function conversationsRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
-  const parse = ({ request }: { request: Request }) => {
-    begin(request, "req");
-    return readJson(request, context.config.maxPayloadSize);
-  };
-  async function during(request: Request, work: (call: ConversationsCall) => Promise<Response>): Promise<Response> {
-    const scope = begin(request, "req");
-    try {
-      const headers = request.method === "POST" ? idHeaders("openai", scope.id) : {};
-      return await work({ history: context.history, tenant: scope.tenant, headers });
-    } finally {
-      scope.finish();
-    }
-  }
+/** Routes of OpenAI's Conversations. */
+export function conversationsRoutes(context: ServerContext, begin: Begin) {
+  const parse = jsonBody(begin, "req", context);
+  const within = withinScope(begin, "req");
+  const during = (request: Request, work: (call: ConversationsCall) => Promise<Response>): Promise<Response> =>
+    within(request, ({ id, tenant }) => {
+      const headers = request.method === "POST" ? idHeaders("openai", id) : {};
+      return work({ history: context.history, tenant, headers });
+    });
 
   return new Elysia({ name: "collie-conversations", normalize: false })
     .post("/v1/conversations", ({ body, request }) => during(request, (call) => createConversation(body, call)), {
       parse,
       body: createConversationRequest,
-      detail: detail("Create a conversation", conversationObject, "With up to 20 items, in the form of Responses."),
+      detail: detail("Create a conversation", "With up to 20 items, in the form of Responses.", conversationObject),
     })
     .get(
       "/v1/conversations/:id",
       ({ params, request }) => during(request, (call) => getConversation(params.id, call)),
-      { detail: detail("Retrieve a conversation", conversationObject) },
+      { detail: detail("Retrieve a conversation", "", conversationObject) },
     )
     .post(
       "/v1/conversations/:id",
@@ -74,18 +54,18 @@ export function conversationsRoutes(context: ServerContext, begin: (request: Req
       {
         parse,
         body: updateConversationRequest,
-        detail: detail("Update a conversation", conversationObject, "The metadata takes the place of the former one."),
+        detail: detail("Update a conversation", "The metadata takes the place of the former one.", conversationObject),
       },
     )
     .delete(
       "/v1/conversations/:id",
       ({ params, request }) => during(request, (call) => deleteConversation(params.id, call)),
-      { detail: detail("Delete a conversation", deletedConversation, "Its items go with it.") },
+      { detail: detail("Delete a conversation", "Its items go with it.", deletedConversation) },
     )
     .post(
       "/v1/conversations/:id/items",
       ({ body, params, request }) => during(request, (call) => addItems(params.id, body, call)),
-      { parse, body: addItemsRequest, detail: detail("Add items", itemList, "Up to 20, to the end.") },
+      { parse, body: addItemsRequest, detail: detail("Add items", "Up to 20, to the end.", itemList) },
     )
     .get(
       "/v1/conversations/:id/items",
@@ -93,19 +73,19 @@ export function conversationsRoutes(context: ServerContext, begin: (request: Req
       {
         detail: detail(
           "List items",
-          itemList,
           "The newest first unless `order` is asc; `after`, `before` and `limit` choose among them.",
+          itemList,
         ),
       },
     )
     .get(
       "/v1/conversations/:id/items/:item",
       ({ params, request }) => during(request, (call) => getItem(params.id, params.item, call)),
-      { detail: detail("Retrieve an item", conversationItem) },
+      { detail: detail("Retrieve an item", "", conversationItem) },
     )
     .delete(
       "/v1/conversations/:id/items/:item",
       ({ params, request }) => during(request, (call) => deleteItem(params.id, params.item, call)),
-      { detail: detail("Delete an item", conversationObject, "Of this conversation; gives the conversation.") },
+      { detail: detail("Delete an item", "Of this conversation; gives the conversation.", conversationObject) },
     );
 }

@@ -7,50 +7,23 @@ import { interactionObject, interactionsRequest } from "../apis/interactions/sch
 import { cancelInteraction, deleteInteraction, getInteraction } from "../apis/interactions/stored.ts";
 import { queryOf } from "../apis/shared/paging.ts";
 import { ModelNotFoundError } from "../errors.ts";
-import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
-import type { RequestScope } from "./request-scope.ts";
+import { type Begin, decodedParam, jsonBody, routeDetail, withinScope } from "./route-parts.ts";
 
-const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
-const detail = (summary: string, description: string, answer: object = t.Object({})) => ({
-  tags: ["Google"],
-  summary,
-  description,
-  responses: {
-    200: json("The answer", answer),
-    "4XX": json("The request is wrong", googleErrorResponse),
-    "5XX": json("It could not be served", googleErrorResponse),
-  },
-});
+const detail = routeDetail("Google", googleErrorResponse);
 
-/**
- * Routes of Google's Interactions, and of models as Google's API lists them. `begin` gives the scope of a request, whose id begins with
- * `kind`, and finishes it if the request fails before it is handled.
- */
-export function interactionsRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
+/** Routes of Google's Interactions, and of models as Google's API lists them. */
+export function interactionsRoutes(context: ServerContext, begin: Begin) {
   const routes = new Elysia({ name: "collie-interactions", normalize: false });
   for (const version of ["v1", "v1beta", "v1alpha"]) addInteractions(routes, version, context, begin);
   for (const version of ["v1beta", "v1alpha"]) addModels(routes, version, context);
   return routes;
 }
 
-function addInteractions(
-  routes: Elysia,
-  version: string,
-  context: ServerContext,
-  begin: (request: Request, kind: string) => RequestScope,
-): void {
+function addInteractions(routes: Elysia, version: string, context: ServerContext, begin: Begin): void {
   const path = `/${version}/interactions`;
   const scopeOf = (request: Request) => begin(request, "req");
-  /** Within a scope of its own. */
-  async function during<T>(request: Request, work: (scope: RequestScope) => Promise<T>): Promise<T> {
-    const scope = scopeOf(request);
-    try {
-      return await work(scope);
-    } finally {
-      scope.finish();
-    }
-  }
+  const during = withinScope(begin, "req");
 
   routes
     .post(
@@ -64,10 +37,7 @@ function addInteractions(
           : handleInteractions(body, path, context, scope);
       },
       {
-        parse: ({ request }) => {
-          scopeOf(request);
-          return readJson(request, context.config.maxPayloadSize);
-        },
+        parse: jsonBody(begin, "req", context),
         body: interactionsRequest,
         detail: detail(
           "Interactions",
@@ -93,7 +63,7 @@ function addInteractions(
     .delete(
       `${path}/:id`,
       ({ params, request }) => during(request, ({ tenant }) => deleteInteraction(params.id, tenant, context)),
-      { detail: detail("Delete an interaction", "Work on it in the background ends.") },
+      { detail: detail("Delete an interaction", "Work on it in the background ends.", t.Object({})) },
     )
     .post(
       `${path}/:id/cancel`,
@@ -121,26 +91,18 @@ function addModels(routes: Elysia, version: string, { fleet }: Pick<ServerContex
           pageToken: query.get("pageToken") ?? undefined,
         });
       },
-      { detail: detail("List models", "In Google's shape; `pageSize` and `pageToken` choose a page.") },
+      { detail: detail("List models", "In Google's shape; `pageSize` and `pageToken` choose a page.", t.Object({})) },
     )
     .get(
       `${path}/*`,
       ({ params }) => {
-        const name = decoded(params["*"]);
+        const name = decodedParam(params["*"], (text) => new ModelNotFoundError(text));
         const { entry } = fleet.model(name);
         return googleModel(entry, name);
       },
       {
         params: t.Object({ "*": t.String() }),
-        detail: detail("One model", "In Google's shape; its id may hold slashes."),
+        detail: detail("One model", "In Google's shape; its id may hold slashes.", t.Object({})),
       },
     );
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new ModelNotFoundError(text);
-  }
 }

@@ -12,21 +12,10 @@ import {
   listBatches,
 } from "../apis/message-batches/handle.ts";
 import { batchRequest, batchResponse } from "../apis/message-batches/schema.ts";
-import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
-import type { RequestScope } from "./request-scope.ts";
+import { type Begin, jsonBody, routeDetail, withinScope } from "./route-parts.ts";
 
-const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
-const detail = (summary: string, description: string, answer: object) => ({
-  tags: ["Anthropic"],
-  summary,
-  description,
-  responses: {
-    200: json("The answer", answer),
-    "4XX": json("The request is wrong", anthropicErrorResponse),
-    "5XX": json("It could not be served", anthropicErrorResponse),
-  },
-});
+const detail = routeDetail("Anthropic", anthropicErrorResponse);
 
 /** The server's address as the client knows it; a proxy that ends TLS says so. */
 function originOf(request: Request): string {
@@ -35,27 +24,18 @@ function originOf(request: Request): string {
   return `${forwarded === "https" ? "https:" : protocol}//${host}`;
 }
 
-/** Routes of batches of Messages. `begin`: see `messagesRoutes`. */
-export function messageBatchesRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
+/** Routes of batches of Messages. */
+export function messageBatchesRoutes(context: ServerContext, begin: Begin) {
   const scopeOf = (request: Request) => begin(request, "req");
-  /** Within a scope of its own. */
-  async function during<T>(request: Request, id: string, work: (ask: BatchAsk) => Promise<T>): Promise<T> {
-    const scope = scopeOf(request);
-    try {
-      return await work({ id, tenant: scope.tenant, origin: originOf(request) });
-    } finally {
-      scope.finish();
-    }
-  }
+  const within = withinScope(begin, "req");
+  const during = <T>(request: Request, id: string, work: (ask: BatchAsk) => Promise<T>): Promise<T> =>
+    within(request, ({ tenant }) => work({ id, tenant, origin: originOf(request) }));
   return new Elysia({ name: "collie-message-batches", normalize: false })
     .post(
       "/v1/messages/batches",
       ({ body, request }) => createBatch(body, originOf(request), context, scopeOf(request)),
       {
-        parse: ({ request }) => {
-          scopeOf(request);
-          return readJson(request, context.config.maxPayloadSize);
-        },
+        parse: jsonBody(begin, "req", context),
         body: batchRequest,
         detail: detail(
           "Create a message batch",

@@ -5,6 +5,7 @@ import { modelInfo, modelInfoList } from "../apis/models/anthropic.ts";
 import { modelList, modelObject } from "../apis/models/objects.ts";
 import { ModelNotFoundError } from "../errors.ts";
 import type { ServerContext } from "./context.ts";
+import { decodedParam } from "./route-parts.ts";
 
 const isAnthropic = ({ headers }: Request): boolean => errorFamily("/v1/models", headers) === "anthropic";
 const SHAPES = "In Anthropic's shape if the request has the header anthropic-version, else in OpenAI's.";
@@ -21,7 +22,7 @@ export function modelsRoutes({ fleet }: Pick<ServerContext, "fleet">) {
     .get(
       "/v1/models/*",
       ({ params, request }) => {
-        const name = decoded(params["*"]);
+        const name = decodedParam(params["*"], (text) => new ModelNotFoundError(text));
         const { entry } = fleet.model(name);
         return isAnthropic(request) ? modelInfo(entry, name) : modelObject(entry, name);
       },
@@ -30,12 +31,4 @@ export function modelsRoutes({ fleet }: Pick<ServerContext, "fleet">) {
         detail: { tags: ["OpenAI"], summary: "One model; its id may hold slashes", description: SHAPES },
       },
     );
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new ModelNotFoundError(text);
-  }
 }

@@ -17,34 +17,21 @@ import {
   sglangCallsResponse,
   sglangReasoningResponse,
 } from "../apis/parse/schema.ts";
-import { readJson } from "./body.ts";
-import type { RequestScope } from "./request-scope.ts";
+import type { ServerContext } from "./context.ts";
+import { type Begin, jsonBody, routeDetail } from "./route-parts.ts";
 
-const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
-const detail = (summary: string, description: string, answer: object) => ({
-  tags: ["Parsers"],
-  summary,
-  description,
-  responses: {
-    200: json("The answer", answer),
-    "4XX": json("The request is wrong", errorResponse),
-    "5XX": json("It could not be served", errorResponse),
-  },
-});
+const detail = routeDetail("Parsers", errorResponse);
 
-/** Routes of the parsers. `begin` gives the scope of a request, and finishes it if the request fails before it is handled. */
-export function parseRoutes(maxPayloadSize: number, begin: (request: Request) => RequestScope) {
-  const parse = ({ request }: { request: Request }) => {
-    begin(request);
-    return readJson(request, maxPayloadSize);
-  };
+/** Routes of the parsers. */
+export function parseRoutes(context: Pick<ServerContext, "config">, begin: Begin) {
+  const parse = jsonBody(begin, "req", context);
   const callsAs = (draw: Draw) => {
     return ({ body, request }: { body: typeof functionCallRequest.static; request: Request }) =>
-      handleFunctionCall(body, begin(request), draw);
+      handleFunctionCall(body, begin(request, "req"), draw);
   };
   const reasoningAs = (draw: Draw) => {
     return ({ body, request }: { body: typeof reasoningRequest.static; request: Request }) =>
-      handleReasoning(body, begin(request), draw);
+      handleReasoning(body, begin(request, "req"), draw);
   };
 
   return new Elysia({ name: "collie-parse", normalize: false })

@@ -14,41 +14,16 @@ import {
 import { cancelResponse, deleteResponse, listInputItems, retrieveResponse } from "../apis/responses-store/stored.ts";
 import { queryOf } from "../apis/shared/paging.ts";
 import { UpgradeRequiredError } from "../errors.ts";
-import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
-import type { RequestScope } from "./request-scope.ts";
+import { type Begin, jsonBody, routeDetail, withinScope } from "./route-parts.ts";
 
-const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
-const detail = (summary: string, description: string, answer: object) => ({
-  tags: ["OpenAI"],
-  summary,
-  description,
-  responses: {
-    200: json("The answer", answer),
-    "4XX": json("The request is wrong", errorResponse),
-    "5XX": json("It could not be served", errorResponse),
-  },
-});
+const detail = routeDetail("OpenAI", errorResponse);
 
-/**
- * Routes of responses that were stored, and of inputs that are not answered. `begin` gives the scope of a request, whose id begins with
- * `kind`, and finishes it if the request fails before it is handled.
- */
-export function responseStoreRoutes(context: ServerContext, begin: (request: Request, kind: string) => RequestScope) {
+/** Routes of responses that were stored, and of inputs that are not answered. */
+export function responseStoreRoutes(context: ServerContext, begin: Begin) {
   const scopeOf = (request: Request) => begin(request, "req");
-  const parse = ({ request }: { request: Request }) => {
-    scopeOf(request);
-    return readJson(request, context.config.maxPayloadSize);
-  };
-  /** Within a scope of its own. */
-  async function during<T>(request: Request, work: (scope: RequestScope) => Promise<T>): Promise<T> {
-    const scope = scopeOf(request);
-    try {
-      return await work(scope);
-    } finally {
-      scope.finish();
-    }
-  }
+  const parse = jsonBody(begin, "req", context);
+  const during = withinScope(begin, "req");
 
   return new Elysia({ name: "collie-response-store", normalize: false })
     .get(

@@ -13,39 +13,24 @@ import {
 } from "../apis/tokens/schema.ts";
 import { handleTokenize } from "../apis/tokens/tokenize.ts";
 import { TokenizerNotFoundError } from "../errors.ts";
-import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import { requestId } from "./request-id.ts";
-import type { RequestScope } from "./request-scope.ts";
+import { type Begin, decodedParam, jsonBody, patient, routeDetail } from "./route-parts.ts";
 
-const json = (description: string, schema: object) => ({ description, content: { "application/json": { schema } } });
-const detail = (summary: string, description: string, answer: object, status = 200) => ({
-  tags: ["Tokens"],
-  summary,
-  description,
-  responses: {
-    [status]: json("The answer", answer),
-    "4XX": json("The request is wrong", errorResponse),
-    "5XX": json("It could not be served", errorResponse),
-  },
-});
+const detail = routeDetail("Tokens", errorResponse);
 
-/** Routes of the tokenizers. `begin` gives the scope of a request, and finishes it if the request fails before it is handled. */
-export function tokenRoutes(context: ServerContext, begin: (request: Request) => RequestScope) {
+/** Routes of the tokenizers. */
+export function tokenRoutes(context: ServerContext, begin: Begin) {
   const { config } = context;
-  const parse = ({ request }: { request: Request }) => {
-    begin(request);
-    return readJson(request, config.maxPayloadSize);
-  };
-  const patient = (request: Request, server: { timeout(request: Request, seconds: number): void } | null) =>
-    server?.timeout(request, 0); // a long text is silent while it is tokenized
+  const parse = jsonBody(begin, "req", context);
+  const unknown = (name: string) => new TokenizerNotFoundError(name);
 
   return new Elysia({ name: "collie-tokens", normalize: false })
     .post(
       "/v1/tokenize",
       ({ body, request, server }) => {
-        patient(request, server);
-        return handleTokenize(body, false, context, begin(request));
+        patient(request, server); // a long text is silent while it is tokenized
+        return handleTokenize(body, false, context, begin(request, "req"));
       },
       {
         parse,
@@ -60,8 +45,8 @@ export function tokenRoutes(context: ServerContext, begin: (request: Request) =>
     .post(
       "/tokenize",
       ({ body, request, server }) => {
-        patient(request, server);
-        return handleTokenize(body, true, context, begin(request));
+        patient(request, server); // a long text is silent while it is tokenized
+        return handleTokenize(body, true, context, begin(request, "req"));
       },
       {
         parse,
@@ -76,8 +61,8 @@ export function tokenRoutes(context: ServerContext, begin: (request: Request) =>
     .post(
       "/v1/detokenize",
       ({ body, request, server }) => {
-        patient(request, server);
-        return handleDetokenize(body, { key: "text", skipByDefault: true }, context, begin(request));
+        patient(request, server); // a long text is silent while it is tokenized
+        return handleDetokenize(body, { key: "text", skipByDefault: true }, context, begin(request, "req"));
       },
       {
         parse,
@@ -88,8 +73,8 @@ export function tokenRoutes(context: ServerContext, begin: (request: Request) =>
     .post(
       "/detokenize",
       ({ body, request, server }) => {
-        patient(request, server);
-        return handleDetokenize(body, { key: "prompt", skipByDefault: false }, context, begin(request));
+        patient(request, server); // a long text is silent while it is tokenized
+        return handleDetokenize(body, { key: "prompt", skipByDefault: false }, context, begin(request, "req"));
       },
       {
         parse,
@@ -107,7 +92,7 @@ export function tokenRoutes(context: ServerContext, begin: (request: Request) =>
     .post(
       "/v1/tokenizers",
       async ({ body, request, set }) => {
-        const scope = begin(request);
+        const scope = begin(request, "req");
         try {
           set.status = 202;
           set.headers["x-request-id"] = requestId(request, config);
@@ -127,20 +112,12 @@ export function tokenRoutes(context: ServerContext, begin: (request: Request) =>
         ),
       },
     )
-    .get("/v1/tokenizers/*", ({ params }) => tokenizerOrStatus(decoded(params["*"]), context), {
+    .get("/v1/tokenizers/*", ({ params }) => tokenizerOrStatus(decodedParam(params["*"], unknown), context), {
       params: t.Object({ "*": t.String() }),
       detail: { tags: ["Tokens"], summary: "One tokenizer, or its status; its name may hold slashes" },
     })
-    .delete("/v1/tokenizers/*", ({ params }) => removeTokenizer(decoded(params["*"]), context), {
+    .delete("/v1/tokenizers/*", ({ params }) => removeTokenizer(decodedParam(params["*"], unknown), context), {
       params: t.Object({ "*": t.String() }),
       detail: { tags: ["Tokens"], summary: "Remove a tokenizer that was added" },
     });
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new TokenizerNotFoundError(text);
-  }
 }
