@@ -1,18 +1,19 @@
-import { Input, peek, type Step, skipSpace } from "./input.ts";
+import { argumentsKind, writtenArguments } from "./call-arguments.ts";
+import { Input, look, peek, type Step, skipSpace } from "./input.ts";
 import {
   APOSTROPHE,
   CLOSE_LIST,
   CLOSE_OBJECT,
   COLON,
   COMMA,
-  decodedString,
+  heldJson,
   jsonValue,
   OPEN_LIST,
   OPEN_OBJECT,
-  type Outcome,
   QUOTE,
   unquote,
 } from "./json.ts";
+import type { MarkerSet } from "./markers.ts";
 import type { Parsing } from "./parsing.ts";
 import { pythonString, pythonValue } from "./python.ts";
 
@@ -24,13 +25,22 @@ export interface CallShape {
   readonly bare?: boolean;
   /** The literal is Python's. */
   readonly python?: boolean;
+  /** Markers behind the call: no key or name holds one. */
+  readonly close?: readonly string[];
+  /** The ids that the model writes are those of its format. Any other model's are its own affair. */
+  readonly ids?: boolean;
 }
 
-const LETTER_N = 110;
-const CAPITAL_N = 78;
+const BACKSLASH = 92;
 const NAMES = ["name", "function", "tool_name"];
 const ARGUMENTS = ["arguments", "parameters", "args"];
 const IDS = ["id", "tool_call_id", "call_id"];
+/** A key or a name that is longer is none. */
+const MAX_KEY = 256;
+/** Half a key, or half a value of an id or a kind, that an answer may end in. */
+const HALF = /^[\w.:$-]{0,64}$/;
+/** The same with what stands around it. */
+const HALF_MEMBER = /^[\s,]*(?:"[\w.$-]{0,64}(?:"\s*(?::\s*(?:"?[\w.:$-]{0,64}"?)?)?)?)?[\s,}\]]*$/;
 /** Keys that do not show that an object is no call. */
 const BESIDES = ["type", "index", ...IDS];
 
@@ -77,6 +87,8 @@ interface Draft {
   given: boolean;
   /** A key that no call has was read. */
   foreign: boolean;
+  /** What was read of a key or a value that is not whole. */
+  half: string;
 }
 
 /**
@@ -93,6 +105,7 @@ export function* callObject(p: Parsing, shape: CallShape, stack: number[]): Step
     started: false,
     given: false,
     foreign: false,
+    half: "",
   };
   input.at++;
   stack.push(CLOSE_OBJECT);
@@ -131,8 +144,9 @@ function begin(p: Parsing, draft: Draft): void {
 }
 
 function cut(p: Parsing, shape: CallShape, draft: Draft): CallOutcome {
-  if (!draft.started && draft.name !== undefined && !draft.foreign && shape.bare !== true) begin(p, draft);
-  if (draft.started) p.leave();
+  const isHalf = draft.started || HALF.test(draft.half);
+  if (isHalf && !draft.started && draft.name !== undefined && !draft.foreign && shape.bare !== true) begin(p, draft);
+  if (draft.started) p.leave(HALF_MEMBER);
   return "cut";
 }
 
@@ -147,8 +161,9 @@ const OUTCOMES = { done: undefined, broken: "syntax", cut: "cut" } as const;
 /** Reads `"key": value`; undefined when all is well. */
 function* member(p: Parsing, shape: CallShape, draft: Draft, stack: number[]): Step<CallOutcome | undefined> {
   const { input } = p;
-  const key = yield* quoted(input);
-  if (key === undefined) return input.ended ? "cut" : "syntax";
+  const ends = p.set(...(shape.close ?? []));
+  const key = yield* quoted(input, draft, ends);
+  if (key === undefined) return input.isAtEnd ? "cut" : "syntax";
   let c = yield* skipSpace(input);
   if (c < 0) return "cut";
   if (c !== COLON) return "syntax";
@@ -157,8 +172,8 @@ function* member(p: Parsing, shape: CallShape, draft: Draft, stack: number[]): S
   if (c < 0) return "cut";
   const isQuote = c === QUOTE || (c === APOSTROPHE && shape.python === true);
   if (isQuote && draft.name === undefined && (shape.names ?? NAMES).includes(key)) {
-    draft.name = yield* quoted(input);
-    if (draft.name === undefined) return "cut";
+    draft.name = yield* quoted(input, draft, ends);
+    if (draft.name === undefined) return input.isAtEnd ? "cut" : "syntax";
     // A call without a name is none.
     if (draft.name === "") draft.name = undefined;
     else if (draft.held !== undefined) begin(p, draft);
@@ -175,32 +190,59 @@ function* member(p: Parsing, shape: CallShape, draft: Draft, stack: number[]): S
     return yield* argumentsOf(p, shape, draft);
   }
   if (isQuote && !draft.started && IDS.includes(key)) {
-    draft.id = yield* quoted(input);
-    return draft.id === undefined ? "cut" : undefined;
+    const id = yield* quoted(input, draft, ends);
+    if (id === undefined) return input.isAtEnd ? "cut" : "syntax";
+    if (shape.ids === true) draft.id = id;
+    return undefined;
   }
   if (!draft.started && !BESIDES.includes(key)) {
     if (shape.bare === true) return "open";
     draft.foreign = true;
   }
-  return OUTCOMES[yield* shape.python === true ? pythonValue(input, ignore) : jsonValue(input, ignore)];
+  const keep = (piece: string): void => {
+    if (draft.half.length < MAX_KEY) draft.half += piece;
+  };
+  const outcome = yield* shape.python === true ? pythonValue(input, keep) : jsonValue(input, keep);
+  if (outcome === "done") draft.half = "";
+  else draft.half = draft.half.replace(/^"/, "");
+  return OUTCOMES[outcome];
 }
 
-const ignore = (): void => {};
-
-/** Reads a string of either quote; undefined when the text ends in it. */
-function* quoted(input: Input): Step<string | undefined> {
-  if ((yield* peek(input)) === APOSTROPHE) {
-    let text = "";
-    const outcome = yield* pythonString(input, (piece) => {
-      text += piece;
-    });
-    return outcome === "done" ? text : undefined;
+/** Reads a string of either quote; undefined when the text ends in it, and where it is none: too long, or one of `ends` in it. */
+function* quoted(input: Input, draft: Draft, ends: MarkerSet): Step<string | undefined> {
+  const quote = yield* peek(input);
+  input.at++;
+  for (draft.half = ""; draft.half.length <= MAX_KEY; ) {
+    let c = yield* peek(input);
+    if (c === quote) {
+      input.at++;
+      const { half } = draft;
+      draft.half = "";
+      return said(half, quote);
+    }
+    if (c < 0 || (!ends.isFree(input.text[input.at]!) && (yield* look(input, ends)) >= 0)) return undefined;
+    if (c === BACKSLASH) {
+      draft.half += input.text[input.at++];
+      c = yield* peek(input);
+      if (c < 0) return undefined;
+    }
+    draft.half += input.text[input.at++];
   }
-  let raw = "";
-  const outcome = yield* jsonValue(input, (piece) => {
-    raw += piece;
-  });
-  return outcome === "done" ? unquote(raw) : undefined;
+  return undefined;
+}
+
+/** What a string says whose inside is given. */
+function said(inside: string, quote: number): string {
+  const inner = new Input();
+  const around = String.fromCharCode(quote);
+  inner.feed(around + inside + around);
+  inner.ended = true;
+  let text = "";
+  if (quote === QUOTE) return unquote(heldJson(inner).next().value ?? `"${inside}"`);
+  pythonString(inner, (piece) => {
+    text += piece;
+  }).next();
+  return text;
 }
 
 /**
@@ -209,7 +251,8 @@ function* quoted(input: Input): Step<string | undefined> {
  */
 function* argumentsOf(p: Parsing, shape: CallShape, draft: Draft): Step<CallOutcome | undefined> {
   const { input } = p;
-  const kind = yield* argumentsKind(input, shape);
+  const literal = shape.python === true ? pythonValue : jsonValue;
+  const kind = yield* argumentsKind(input, literal);
   if (kind === "cut") return "cut";
   if (kind === "other") return "open";
   let emit = p.arguments;
@@ -226,56 +269,5 @@ function* argumentsOf(p: Parsing, shape: CallShape, draft: Draft): Step<CallOutc
     emit("{}");
     return undefined;
   }
-  if (kind === "written") return OUTCOMES[yield* writtenArguments(input, emit)];
-  return OUTCOMES[yield* shape.python === true ? pythonValue(input, emit) : jsonValue(input, emit)];
-}
-
-/** What the value that is next is, as arguments; where it is `none`, it is read. */
-function* argumentsKind(input: Input, shape: CallShape): Step<"object" | "written" | "none" | "other" | "cut"> {
-  const c = yield* peek(input);
-  if (c === OPEN_OBJECT) return "object";
-  if (c === QUOTE) {
-    const second = yield* peekSecond(input);
-    if (second < 0) return "cut";
-    if (second === OPEN_OBJECT) return "written";
-    if (second !== QUOTE) return "other";
-    input.at += 2;
-    return "none";
-  }
-  if (c !== LETTER_N && c !== CAPITAL_N) return "other";
-  let word = "";
-  const keep = (piece: string): void => {
-    word += piece;
-  };
-  const outcome = yield* shape.python === true ? pythonValue(input, keep) : jsonValue(input, keep);
-  if (outcome === "cut") return "cut";
-  return outcome === "done" && word === "null" ? "none" : "other";
-}
-
-/** Reads arguments that were written into a string. */
-function* writtenArguments(input: Input, emit: (raw: string) => void): Step<Outcome> {
-  const inner = new Input();
-  const value = jsonValue(inner, emit);
-  let outcome: Outcome | undefined;
-  const end = yield* decodedString(input, (text) => {
-    inner.feed(text);
-    const step = outcome === undefined ? value.next() : undefined;
-    if (step?.done === true) outcome = step.value;
-    if (outcome === undefined) return;
-    // What does not belong to the value makes the call none that is complete, but is not lost.
-    const rest = inner.text.slice(inner.at);
-    inner.at = inner.text.length;
-    if (rest.trim() === "") return;
-    outcome = "broken";
-    emit(rest);
-  });
-  return end === "done" ? (outcome ?? "broken") : end;
-}
-
-function* peekSecond(input: Input): Step<number> {
-  while (input.at + 1 >= input.text.length) {
-    if (input.ended) return -1;
-    yield;
-  }
-  return input.text.charCodeAt(input.at + 1);
+  return OUTCOMES[yield* kind === "written" ? writtenArguments(input, emit) : literal(input, emit)];
 }

@@ -1,6 +1,6 @@
 import type { ParserSink } from "./events.ts";
 import { isSpace } from "./input.ts";
-import type { SpecialMarkers } from "./markers.ts";
+import { BARRIER, type SpecialMarkers } from "./markers.ts";
 
 /** Gives events out: counts calls, drops the white space around them that belongs to no one, and writes special tokens as text. */
 export class Emitter {
@@ -22,8 +22,8 @@ export class Emitter {
   ) {}
 
   text(delta: string): void {
-    if (delta === "") return;
-    let text = delta;
+    let text = delta.includes(BARRIER) ? delta.replaceAll(BARRIER, "") : delta;
+    if (text === "") return;
     if (this.atStart && text.trim() !== "") this.atStart = false;
     if (this.afterCall) {
       let from = 0;

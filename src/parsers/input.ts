@@ -56,6 +56,16 @@ export class Input {
     return this.kept !== undefined;
   }
 
+  /** What was read since `record`, which goes on. */
+  get seen(): string {
+    return this.kept === undefined ? "" : this.kept + this.text.slice(this.keptFrom, this.at);
+  }
+
+  /** All text is read, and no more comes. */
+  get isAtEnd(): boolean {
+    return this.ended && this.at >= this.text.length;
+  }
+
   /** What was read since `record`, which ends the recording; nothing, if nothing is recorded. */
   recorded(): string {
     if (this.kept === undefined) return "";
@@ -136,7 +146,7 @@ export function* untilCloser(
     if (start > at) emit(text.slice(at, start));
     if (isTooLong) return TOO_LONG;
     if (hit >= 0 || input.ended) return hit;
-    input.waitIn(emit, set);
+    if (limit === Number.POSITIVE_INFINITY) input.waitIn(emit, set);
     yield;
   }
 }

@@ -152,22 +152,41 @@ function* stringEscape(input: Input, emit: (raw: string) => void): Step<"done" |
   return "done";
 }
 
+/** Reads an escape behind its `u`. Two that make one character go out as one. */
 function* unicodeEscape(input: Input, emit: (raw: string) => void): Step<"done" | "cut"> {
-  let digits = "";
-  while (digits.length < 4) {
-    const c = yield* peek(input);
-    if (c < 0) {
-      emit(`\\u${digits}`);
-      return "cut";
+  let held = "";
+  for (;;) {
+    let digits = "";
+    while (digits.length < 4) {
+      const c = yield* peek(input);
+      if (c < 0) {
+        emit(`${held}\\u${digits}`);
+        return "cut";
+      }
+      if (!isHexDigit(c)) {
+        emit(`${held}\\\\u${digits}`);
+        return "done";
+      }
+      digits += input.text[input.at++];
     }
-    if (!isHexDigit(c)) {
-      emit(`\\\\u${digits}`);
-      return "done";
-    }
-    digits += input.text[input.at++];
+    const isPair = held !== "" && /^d[c-f]/i.test(digits);
+    if (held !== "" && !isPair) emit(held);
+    held = `${isPair ? held : ""}\\u${digits}`;
+    if (isPair || !/^d[89ab]/i.test(digits) || (yield* ahead(input, 2)) !== "\\u") break;
+    input.at += 2;
   }
-  emit(`\\u${digits}`);
+  emit(held);
   return "done";
+}
+
+/** The next `length` characters, unread; fewer where they don't begin with a backslash, or at the end. */
+function* ahead(input: Input, length: number): Step<string> {
+  for (;;) {
+    const text = input.text.slice(input.at, input.at + length);
+    const mayBe = text === "" || text.charCodeAt(0) === BACKSLASH;
+    if (text.length === length || !mayBe || input.ended) return text;
+    yield;
+  }
 }
 
 const isHexDigit = (c: number): boolean => (c >= 48 && c <= 57) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70);

@@ -11,6 +11,11 @@ export const CODE_START = 0xdbff;
 const CODE_LENGTH = CODE.length + 1;
 const FIRST_CODE = 0xe000;
 
+/**
+ * What no marker goes on across, and which is no text itself: a thought that was taken out of the text there.
+ */
+export const BARRIER = CODE + String.fromCharCode(FIRST_CODE - 1);
+
 /** The single-token markers of one parser. */
 export class SpecialMarkers {
   private readonly texts: readonly string[];

@@ -2,7 +2,7 @@ import type { ParserSink } from "./events.ts";
 import { forcedCalls, jsonOrCalls, textOnly } from "./families/forced.ts";
 import type { ToolFamily } from "./families/index.ts";
 import { type ContentFilter, FilteredText } from "./filter.ts";
-import { SpecialMarkers } from "./markers.ts";
+import { BARRIER, SpecialMarkers } from "./markers.ts";
 import { familiesOf } from "./names.ts";
 import { type Machine, Parsing, runMachine } from "./parsing.ts";
 import { reasoningMarkers } from "./reasoning/index.ts";
@@ -92,7 +92,7 @@ class Chain implements OutputParser {
     }
     if (families.reasoning !== undefined) {
       const own = { startsInReasoning, constrained, keepsMarkers, parseTools: false, passesOn: true };
-      const program = thinking(families.reasoning, () => this.calls?.busy === true);
+      const program = thinking(families.reasoning, () => this.isInCall());
       this.thoughts = runMachine(new Parsing(this.codes, tools, own), program);
     }
     if (this.filter !== undefined)
@@ -150,14 +150,24 @@ class Chain implements OutputParser {
     else this.calls.push(text, this.sink);
   }
 
+  /** Whether a marker of reasoning that comes now belongs to a call. Behind an opener alone it does not: that opened none. */
+  private isInCall(): boolean {
+    if (this.calls?.busy !== true) return false;
+    if (!this.calls.opens) return true;
+    this.calls.push(BARRIER, this.sink);
+    return this.calls.busy;
+  }
+
   private readonly reasoning = (delta: string): void => {
     this.interrupt();
     if (!this.stopped) this.sink.reasoning(delta);
   };
 
-  /** Something else follows the visible text: no stop string goes on across it. */
+  /** Something else follows the visible text: no stop string and no marker goes on across it, and what was held comes before it. */
   private interrupt(): void {
-    if (!this.stopped) this.filtered?.end();
+    if (this.stopped) return;
+    this.filtered?.end();
+    if (!this.isUnified && this.calls?.busy === false && this.calls.holds) this.calls.push(BARRIER, this.sink);
   }
 
   /** Where a parser of reasoning alone leads to. */

@@ -18,6 +18,10 @@ export interface ParsingOptions {
   readonly passesOn?: boolean;
 }
 
+const SPACE_ONLY = /^\s*$/;
+/** A marker of any family, and white space. */
+const OPENER = /^\s*(?:<[^<>{}\s]{1,64}>|\[[A-Z_]{1,64}\])\s*$/;
+
 /** What every family works with: the text, the way out, the declared tools. */
 export class Parsing {
   readonly input = new Input();
@@ -53,22 +57,22 @@ export class Parsing {
   /** What looked like a call is none: it goes out as text, byte for byte. At the end, separators behind calls are dropped. */
   giveBack(): void {
     const { input } = this;
-    const isEnd = input.ended && input.at >= input.text.length;
+    const isEnd = input.isAtEnd;
     const text = input.recorded();
     if (this.out.afterCall && isEnd && /^[\s,;\]]*$/.test(text)) return;
     this.out.text(text);
   }
 
   /**
-   * Leaves the open call unfinished. Behind a call that broke, what was recorded is text; true: the text ended in it, and the
-   * half of a name or a tag is dropped.
+   * Leaves the open call unfinished. Behind a call that broke, what was recorded is text. Where the answer ended in it (true is
+   * given then), it is dropped if it is no more than `half` a tag.
    */
-  leave(): boolean {
+  leave(half = SPACE_ONLY): boolean {
     const { input, out } = this;
-    const isCut = input.ended && input.at >= input.text.length;
+    const isCut = input.isAtEnd;
     out.leave();
-    if (isCut) input.forget();
-    else out.text(input.recorded());
+    const text = input.recorded();
+    if (!isCut || !half.test(this.special.plain(text))) out.text(text);
     return isCut;
   }
 
@@ -92,6 +96,10 @@ export interface Machine {
   finish(sink: ParserSink): void;
   /** The text so far ends inside a call, or in what may be one. */
   readonly busy: boolean;
+  /** What may be a call is a marker so far, and nothing behind it. */
+  readonly opens: boolean;
+  /** Text is held back that may be the begin of a marker. */
+  readonly holds: boolean;
 }
 
 /** Runs a family's program. */
@@ -115,7 +123,13 @@ export function runMachine(parsing: Parsing, program: (parsing: Parsing) => Step
     },
     get busy() {
       // Behind a call separators are recorded, which may as well lead to text.
-      return out.inCall || (input.recording && !out.afterCall);
+      return out.inCall || (!out.afterCall && !SPACE_ONLY.test(input.seen));
+    },
+    get holds() {
+      return input.at < input.text.length || !SPACE_ONLY.test(input.seen);
+    },
+    get opens() {
+      return !out.inCall && OPENER.test(parsing.special.plain(input.seen));
     },
   };
 }

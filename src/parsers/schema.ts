@@ -52,7 +52,7 @@ export function kindsOf(schema: unknown, root: unknown, depth = 0): Kinds {
   if (named !== 0) return named | nullable;
   if ("const" in resolved) return kindOfValue(resolved["const"]) | nullable;
   if (Array.isArray(resolved["enum"]))
-    return resolved["enum"].reduce((all: Kinds, value) => all | kindOfValue(value), 0);
+    return resolved["enum"].reduce((all: Kinds, value) => all | kindOfValue(value), nullable);
   for (const word of ["anyOf", "oneOf"]) {
     const parts = resolved[word];
     if (!Array.isArray(parts)) continue;
@@ -62,10 +62,29 @@ export function kindsOf(schema: unknown, root: unknown, depth = 0): Kinds {
   }
   if (Array.isArray(resolved["allOf"])) {
     const kinds = resolved["allOf"].map((part) => kindsOf(part, root, depth + 1)).filter((one) => one !== 0);
-    return kinds.length === 0 ? 0 : kinds.reduce((all, one) => all & one);
+    return kinds.length === 0 ? 0 : kinds.reduce((all, one) => all & one) | nullable;
   }
-  if ("properties" in resolved || "additionalProperties" in resolved) return Kind.object;
-  return "items" in resolved || "prefixItems" in resolved ? Kind.array : 0;
+  if ("properties" in resolved || "additionalProperties" in resolved) return Kind.object | nullable;
+  return "items" in resolved || "prefixItems" in resolved ? Kind.array | nullable : 0;
+}
+
+const mayBeString = (kinds: Kinds): boolean => kinds === 0 || (kinds & Kind.string) !== 0;
+const NO_CHOICES: readonly string[] = [];
+
+/** The strings that a schema names as values (`enum`, `const`); none where it leaves strings open. `root`: as in `kindsOf`. */
+export function choicesOf(schema: unknown, root: unknown, depth = 0): readonly string[] {
+  const resolved = resolve(schema, root);
+  if (!isObject(resolved) || depth > MAX_DEPTH) return NO_CHOICES;
+  const named = "const" in resolved ? [resolved["const"]] : resolved["enum"];
+  if (Array.isArray(named)) return named.filter((value) => typeof value === "string");
+  for (const word of ["anyOf", "oneOf", "allOf"]) {
+    const parts = resolved[word];
+    if (!Array.isArray(parts)) continue;
+    const strings = parts.filter((part) => word === "allOf" || mayBeString(kindsOf(part, root, depth + 1)));
+    const choices = strings.map((part) => choicesOf(part, root, depth + 1));
+    if (word === "allOf" || choices.every((some) => some.length > 0)) return choices.flat();
+  }
+  return NO_CHOICES;
 }
 
 function resolve(schema: unknown, root: unknown): unknown {

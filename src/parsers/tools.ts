@@ -1,4 +1,4 @@
-import { type Kinds, kindsOf, parameterSchema } from "./schema.ts";
+import { choicesOf, type Kinds, kindsOf, parameterSchema } from "./schema.ts";
 
 /** A declared tool. `parameters`: its JSON schema. */
 export interface ToolSchema {
@@ -18,6 +18,10 @@ export class ToolIndex {
     return this.byName.has(name);
   }
 
+  get isEmpty(): boolean {
+    return this.byName.size === 0;
+  }
+
   names(): IterableIterator<string> {
     return this.byName.keys();
   }
@@ -31,5 +35,11 @@ export class ToolIndex {
   kinds(tool: string, parameter: string): Kinds {
     const parameters = this.schema(tool);
     return kindsOf(parameterSchema(parameters, parameter), parameters);
+  }
+
+  /** The strings that the schema names as values of a parameter; none where any may be. */
+  choices(tool: string, parameter: string): readonly string[] {
+    const parameters = this.schema(tool);
+    return choicesOf(parameterSchema(parameters, parameter), parameters);
   }
 }

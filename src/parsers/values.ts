@@ -13,12 +13,17 @@ export class ArgumentValue {
   private isString: boolean;
   private isUndecided = false;
 
-  /** @param kinds the types that the schema allows @param emit takes JSON text */
+  /**
+   * @param kinds the types that the schema allows
+   * @param emit takes JSON text
+   * @param choices the strings that the schema names; grammars of engines allow white space around a value
+   */
   constructor(
     private readonly kinds: Kinds,
     private readonly emit: (json: string) => void,
+    private readonly choices: readonly string[] = [],
   ) {
-    this.isString = kinds === Kind.string;
+    this.isString = kinds === Kind.string && choices.length === 0;
     if (this.isString) emit('"');
   }
 
@@ -38,13 +43,18 @@ export class ArgumentValue {
 
   /** The value is whole. */
   end(): void {
-    this.emit(this.isString ? '"' : valueAsJson(this.raw, this.kinds));
+    const { choices } = this;
+    const trimmed = this.raw.trim();
+    const isPadded = !choices.includes(this.raw) && choices.includes(trimmed);
+    this.emit(this.isString ? '"' : valueAsJson(isPadded ? trimmed : this.raw, this.kinds));
   }
 
   /** The text ended inside the value: what was generated, unclosed. No quote is invented for what need not be a string. */
   cut(): void {
+    if (this.isString) return;
     const text = this.raw.trimStart();
-    if (!this.isString && text !== "") this.emit(text);
+    if (this.kinds === Kind.string) this.emit(`"${escapeJson(text)}`);
+    else if (text !== "") this.emit(text);
   }
 
   /** Whether what is there can only be a string. */
@@ -52,7 +62,8 @@ export class ArgumentValue {
     const { kinds } = this;
     if (kinds !== 0 && (kinds & Kind.string) === 0) return false;
     const text = this.raw.trimStart();
-    if (text === "") return false;
+    if (text === "" || this.choices.some((choice) => isBegin(text, choice))) return false;
+    if (kinds === Kind.string) return true;
     const first = text[0]!;
     const allows = (kind: Kinds) => kinds === 0 || (kinds & kind) !== 0;
     if (first === "{") return !allows(Kind.object);
@@ -65,6 +76,10 @@ export class ArgumentValue {
     return !allows(Kind.boolean | Kind.null) || !WORDS.some((known) => known.startsWith(word));
   }
 }
+
+/** Whether a text can become `choice`, with white space behind it. */
+const isBegin = (text: string, choice: string): boolean =>
+  choice.startsWith(text) || (text.startsWith(choice) && text.trimEnd() === choice.trimEnd());
 
 /** JSON of an argument's raw text. The schema decides; without one: JSON, Python's constants, else a string. */
 export function valueAsJson(raw: string, kinds: Kinds): string {

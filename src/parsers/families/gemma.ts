@@ -1,4 +1,4 @@
-import { readWhile, type Step, skipSpace, take, until, untilCloser } from "../input.ts";
+import { readWhile, type Step, skipSpace, TOO_LONG, take, until, untilCloser } from "../input.ts";
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
@@ -23,11 +23,13 @@ export interface GemmaFamily {
 
 const OPEN_TAG = 60;
 const MAX_NAME = 256;
-const MAX_KEY = 1024;
+const MAX_KEY = 256;
 const MAX_DEPTH = 64;
 
 interface Quotes {
   readonly quote: MarkerSet;
+  /** The quote, and what shows that a quoted key is none. */
+  readonly keyEnds: MarkerSet;
   /** What ends a value without quotes. */
   readonly wordEnds: MarkerSet;
 }
@@ -40,7 +42,11 @@ export function gemma(family: GemmaFamily): (p: Parsing) => Step<void> {
     const behindBroken = p.set(family.open, family.close);
     const closer = p.set(family.close);
     const head = p.set("call:");
-    const quotes = { quote: p.set(family.quote), wordEnds: p.set(",", "}", "]", family.quote, family.close) };
+    const quotes = {
+      quote: p.set(family.quote),
+      keyEnds: p.set(family.quote, family.close, family.open),
+      wordEnds: p.set(",", "}", "]", family.quote, family.close, family.open),
+    };
     let isBroken = false;
     for (;;) {
       const hit = yield* until(input, isBroken ? behindBroken : outside, p.text);
@@ -87,16 +93,20 @@ function* gemmaObject(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> 
     input.record();
     let key: string | undefined = "";
     if ((yield* take(input, quotes.quote)) >= 0) {
-      const end = yield* until(input, quotes.quote, (text) => {
-        key += p.special.plain(text);
-      });
-      if (end < 0) return "cut";
+      let said = "";
+      const keep = (text: string) => {
+        said += p.special.plain(text);
+      };
+      const end = yield* untilCloser(input, quotes.keyEnds, keep, MAX_KEY);
+      if (end > 0) input.at -= quotes.keyEnds.markers[end]!.length;
+      if (end > 0 || end === TOO_LONG) return "broken";
+      key = end < 0 ? undefined : said;
     } else {
       const isKey = (d: number) =>
         d !== COLON && d !== COMMA && d !== CLOSE_OBJECT && d !== OPEN_TAG && d !== CODE_START;
       key = (yield* readWhile(input, isKey, MAX_KEY))?.trim();
     }
-    if (key === undefined) return "cut";
+    if (key === undefined) return cutKey(p, quotes, count > 0);
     const colon = yield* skipSpace(input);
     if (colon !== COLON) return colon < 0 ? "cut" : "broken";
     input.at++;
@@ -108,6 +118,17 @@ function* gemmaObject(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> 
   input.at++;
   out.arguments("}");
   return "done";
+}
+
+/** A key that is none, or that the text ended in: then it belongs to the arguments. */
+function cutKey(p: Parsing, { quote }: Quotes, begun: boolean): Outcome {
+  const { input, out } = p;
+  if (!input.isAtEnd) return "broken";
+  const text = p.special.plain(input.recorded());
+  const mark = p.special.plain(quote.markers[0]!);
+  const key = escapeJson(text.startsWith(mark) ? text.slice(mark.length) : text);
+  if (key !== "") out.arguments(`${begun ? "," : ""}"${key}`);
+  return "cut";
 }
 
 function* gemmaList(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> {
@@ -148,10 +169,13 @@ function* gemmaValue(p: Parsing, quotes: Quotes, depth: number): Step<Outcome> {
   }
   let word = "";
   const ends = quotes.wordEnds;
-  const hit = yield* until(input, ends, (text) => {
+  const hit = yield* untilCloser(input, ends, (text) => {
     word += text;
   });
-  if (hit < 0) return "cut";
+  if (hit < 0) {
+    out.arguments(p.special.plain(word.trimStart()));
+    return "cut";
+  }
   input.at -= ends.markers[hit]!.length;
   if (word.trim() === "") return "broken";
   const text = word.trim();

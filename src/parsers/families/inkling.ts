@@ -13,36 +13,53 @@ const END = "<|content_model_end_sampling|>";
 
 export const INKLING_MARKERS = [MESSAGE, TEXT, THINKING, CALL, TEXT_CALL, END_MESSAGE, END];
 
+/** What a frame holds: words between the begin of a message and one of these are its head. */
+const KINDS: readonly string[] = [TEXT, THINKING, CALL, TEXT_CALL];
+
+const MAX_NAME = 256;
+
 const SHAPE = { args: ["args", "arguments", "parameters"] };
 const ignore = (): void => {};
 
-/** Messages in typed frames. A call of a tool that was not declared is dropped, as are calls in the text form. */
+/**
+ * Messages in typed frames. A call of a tool that was not declared is dropped where others were, as are calls in the text form; where no
+ * tool was declared, all calls are told.
+ */
 export function* inkling(p: Parsing): Step<void> {
   const { input } = p;
   const markers = p.set(...INKLING_MARKERS);
   const { parseTools, startsInReasoning } = p.options;
   let emit = startsInReasoning ? p.reasoning : p.text;
   let name = "";
+  let isHead = false;
+  const head = (text: string): void => {
+    name += text;
+    if (isHead && name.length <= MAX_NAME) return;
+    isHead = false;
+    p.text(name);
+    name = "";
+  };
   for (;;) {
     const hit = yield* until(input, markers, emit);
-    if (hit < 0) return;
     const marker = INKLING_MARKERS[hit];
+    // Words of a head that no kind of content follows are text.
+    if (hit < 0 || !KINDS.includes(marker!)) p.text(name);
+    if (hit < 0) return;
     if (marker === MESSAGE) {
       name = "";
-      emit = (text) => {
-        name += text;
-      };
+      isHead = true;
+      emit = head;
       continue;
     }
-    const head = name;
+    const words = name;
     name = "";
     if (marker === THINKING) emit = p.reasoning;
     else if (marker === CALL || marker === TEXT_CALL) {
       if (!parseTools) {
         emit = p.text;
-        p.text(head + markers.markers[hit]);
+        p.text(words + markers.markers[hit]);
       } else {
-        emit = marker === CALL ? yield* call(head, markers.markers[hit]!) : ignore;
+        emit = marker === CALL ? yield* call(words, markers.markers[hit]!) : ignore;
       }
     } else emit = p.text;
   }
@@ -52,10 +69,10 @@ export function* inkling(p: Parsing): Step<void> {
     const tool = p.special.plain(head).trim();
     input.record(head + opener);
     const c = yield* skipSpace(input);
-    if (tool !== "" && !p.tools.has(tool)) {
+    if (c === OPEN_OBJECT && tool !== "" && !p.tools.isEmpty && !p.tools.has(tool)) {
       input.forget();
-      if (c === OPEN_OBJECT) yield* jsonValue(input, ignore);
-      return ignore;
+      yield* jsonValue(input, ignore);
+      return p.text;
     }
     if (c === OPEN_OBJECT) {
       const outcome = yield* callObject(p, SHAPE, []);

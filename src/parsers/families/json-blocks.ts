@@ -25,7 +25,8 @@ const SEMICOLON = 59;
 
 /** The program of such a family. */
 export function jsonBlocks(family: JsonBlocks): (p: Parsing) => Step<void> {
-  const { open = [], close = [], bare, shape = {}, fence, drop = [], opaque } = family;
+  const { open = [], close = [], bare, fence, drop = [], opaque } = family;
+  const shape = { ...family.shape, close: [...open, ...close, ...drop] };
   const bareShape = { ...shape, bare: true };
   return function* run(p) {
     const { input } = p;

@@ -92,14 +92,15 @@ export function keyed(family: KeyedFamily) {
         const text = hit < 0 ? undefined : yield* keyText();
         if (text === undefined || !text.isWhole || !(yield* beginsValue())) {
           // The begin of a pair that the text ends in belongs to the arguments, anything else is text.
-          if (text !== undefined && input.ended && input.at >= input.text.length) cutKey(text, begun);
+          if (text !== undefined && input.isAtEnd) cutKey(text, begun);
           p.leave();
           return true;
         }
         input.forget();
         const plain = p.special.plain(text.said).trim();
         out.arguments(`${begun ? ", " : "{"}${JSON.stringify(plain)}: `);
-        const argument = new ArgumentValue(p.tools.kinds(p.special.plain(name), plain), p.arguments);
+        const tool = p.special.plain(name);
+        const argument = new ArgumentValue(p.tools.kinds(tool, plain), p.arguments, p.tools.choices(tool, plain));
         if ((yield* readValue(p, argument, valueEnds)) === "cut") return true;
       }
     }
@@ -107,9 +108,14 @@ export function keyed(family: KeyedFamily) {
     /** Reads a key and its closer; undefined where it is none, and what ended it stays unread. */
     function* keyText(): Step<{ readonly said: string; readonly isWhole: boolean } | undefined> {
       let said = "";
-      const end = yield* untilCloser(input, keyEnd, (piece) => {
-        said += piece;
-      }, MAX_KEY);
+      const end = yield* untilCloser(
+        input,
+        keyEnd,
+        (piece) => {
+          said += piece;
+        },
+        MAX_KEY,
+      );
       if (end >= keyCloser.length) input.at -= keyEnd.markers[end]!.length;
       if (end === TOO_LONG || end >= keyCloser.length) return undefined;
       return { said, isWhole: end >= 0 };

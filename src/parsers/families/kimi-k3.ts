@@ -1,4 +1,5 @@
 import { readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { escapeJson } from "../json.ts";
 import { CODE_START } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
 import { Kind } from "../schema.ts";
@@ -52,7 +53,7 @@ export function* kimiK3(p: Parsing): Step<void> {
       if (hit === 1 || word !== "call" || tool === undefined || tool === "") return p.giveBack();
       p.start(tool, index === undefined ? undefined : `${tool}:${index}`);
       if (!(yield* callArguments(tool))) {
-        p.leave();
+        p.leave(HALF_TAG);
         return;
       }
       input.record();
@@ -66,7 +67,14 @@ export function* kimiK3(p: Parsing): Step<void> {
       yield* skipSpace(input);
       const hit = yield* take(input, tags);
       const head = hit < 0 ? undefined : yield* tagHead();
-      if (head === undefined) return false;
+      if (head === undefined) {
+        const half = input.isAtEnd ? HALF_KEY.exec(p.special.plain(input.seen)) : null;
+        if (half !== null) {
+          input.forget();
+          out.arguments(`${begun ? ", " : "{"}"${escapeJson(half[1]!)}${half[2]}`);
+        }
+        return false;
+      }
       if (hit === 1) {
         if (wordOf(head) !== "call") return false;
         input.forget();
@@ -74,13 +82,19 @@ export function* kimiK3(p: Parsing): Step<void> {
         out.end();
         return true;
       }
-      input.forget();
       const { key = "", type } = attributesOf(head);
+      if (key === "") return false;
+      input.forget();
       out.arguments(`${begun ? ", " : "{"}${JSON.stringify(key)}: `);
       const kinds = type === undefined ? p.tools.kinds(tool, key) : type === "string" ? Kind.string : 0;
-      if ((yield* readValue(p, new ArgumentValue(kinds, p.arguments), valueEnds)) === "cut") return true;
+      const value = new ArgumentValue(kinds, p.arguments, p.tools.choices(tool, key));
+      if ((yield* readValue(p, value, valueEnds)) === "cut") return true;
     }
   }
 }
+
+/** The tag of an argument that the text ended in, from its key on; and one of whose words nothing is to be told. */
+const HALF_KEY = /^\s*<\|open\|>\s*argument\s+key="([^"]*)("?)/;
+const HALF_TAG = /^\s*(?:<\|(?:open|close)\|>\s*[a-z]{0,8}\s*)?$/;
 
 const wordOf = (head: string): string => /^\s*(\w*)/.exec(head)![1]!;

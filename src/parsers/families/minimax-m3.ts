@@ -1,7 +1,8 @@
 import { look, peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { escapeJson } from "../json.ts";
 import { CODE_START, type MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
-import { itemSchema, Kind, type Kinds, kindsOf, parameterSchema } from "../schema.ts";
+import { choicesOf, itemSchema, Kind, type Kinds, kindsOf, parameterSchema } from "../schema.ts";
 import { ArgumentValue } from "../values.ts";
 import { attributesOf, readValue } from "./value-reading.ts";
 
@@ -17,6 +18,10 @@ const SLASH = 47;
 const NEWLINE = 10;
 const MAX_TAG = 512;
 const MAX_DEPTH = 64;
+/** The tag of a parameter that the text ended in, from its name on. */
+const HALF_KEY = /<(?:parameter name="?)?([^\s<>"/][^<>"]*)$/;
+/** A tag that the text ended in, without more of a name than belongs to the format. */
+const HALF_TAG = /^\s*(?:\]<\]minimax\[>\[\s*(?:<\/?[a-z]{0,9}(?: ?[a-z]{0,4}=?"?)?)?)?$/;
 
 export const MINIMAX_M3_MARKERS = [NAMESPACE, OPEN, CLOSE];
 
@@ -126,6 +131,7 @@ class Values {
         input.forget();
         return "done";
       }
+      if (tag === undefined && input.isAtEnd) return this.cutTag(count > 0, isList);
       const named = tag === undefined ? undefined : attributesOf(tag)["name"];
       const isNamed = named !== undefined && tag!.startsWith("parameter ");
       const key = isNamed ? named : (tag ?? "").trim();
@@ -137,6 +143,16 @@ class Values {
       const end = yield* this.value({ schema: child, root }, isNamed ? "parameter" : key, depth + 1);
       if (end !== "done") return end;
     }
+  }
+
+  /** The begin of a parameter's name that the text ends in belongs to the arguments. */
+  private cutTag(begun: boolean, isList: boolean): End {
+    const { input, out, special } = this.p;
+    const half = HALF_KEY.exec(special.plain(input.seen))?.[1];
+    if (half === undefined || isList) return this.leave();
+    input.forget();
+    out.arguments(`${begun ? ", " : ""}"${escapeJson(half)}`);
+    return this.leave();
   }
 
   /** Reads a value, and the closer of its tag. */
@@ -168,7 +184,8 @@ class Values {
       }
     }
     const closer = p.set(`${NAMESPACE}</${name}>`);
-    return yield* readValue(p, new ArgumentValue(kinds, p.arguments), {
+    const choices = choicesOf(place.schema, place.root);
+    return yield* readValue(p, new ArgumentValue(kinds, p.arguments, choices), {
       markers: closer,
       closers: 1,
       next: this.namespace,
@@ -193,6 +210,6 @@ class Values {
   }
 
   private leave(): End {
-    return this.p.leave() ? "cut" : "broken";
+    return this.p.leave(HALF_TAG) ? "cut" : "broken";
   }
 }

@@ -19,7 +19,7 @@ export function* mistral(p: Parsing): Step<void> {
     input.record(outside.markers[0]!);
     const c = yield* skipSpace(input);
     if (c === OPEN_OBJECT || c === OPEN_LIST) {
-      yield* calls(p, {});
+      yield* calls(p, { ids: true });
       continue;
     }
     const name = yield* readWhile(input, isNamePart, MAX_NAME);

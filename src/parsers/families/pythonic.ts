@@ -138,6 +138,11 @@ class CallReader {
       }
       const isName = isNamePart(c) && !isDigit(c);
       const key = isName ? yield* readWhile(input, isNamePart, MAX_NAME) : undefined;
+      if (isName && begun && key === undefined && input.isAtEnd) {
+        // The begin of a name that the text ends in belongs to the arguments.
+        out.arguments(`, "${input.recorded().replace(/^[\s,]+/, "")}`);
+        return this.broken();
+      }
       const equals = key === undefined ? -1 : yield* skipSpace(input);
       if (equals !== EQUALS) return begun ? this.broken() : "none";
       input.at++;

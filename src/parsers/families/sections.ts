@@ -1,4 +1,5 @@
-import { peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
+import { type ArgumentsKind, argumentsKind, writtenArguments } from "../call-arguments.ts";
+import { look, peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
 import { heldJson, jsonValue, OPEN_OBJECT } from "../json.ts";
 import { CODE_START } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
@@ -104,19 +105,21 @@ export function sections(family: SectionFamily): (p: Parsing) => Step<void> {
       return "none";
     }
 
-    /** Arguments and the closer of the call. */
+    /** Arguments and the closer of the call. What can't be arguments makes it none, in Kimi's format; DeepSeek's are wrapped. */
     function* callArguments(name: string, id: string | undefined, first: number): Step<CallEnd> {
-      if (!JSON_START.test(String.fromCharCode(first))) {
-        if ((yield* take(input, callEnd)) < 0) return none();
-        p.start(name, id);
-        out.arguments("{}");
-        out.end();
-        return "done";
-      }
+      const isJson = JSON_START.test(String.fromCharCode(first));
+      let kind: ArgumentsKind = "object";
+      if (!isJson) kind = (yield* look(input, callEnd)) >= 0 ? "none" : "other";
+      else if (family.kind === "kimi") kind = yield* argumentsKind(input);
+      if (kind === "other") return none();
       p.start(name, id);
-      const isWrapped = family.kind === "deepseek" && first !== OPEN_OBJECT;
+      const isWrapped = family.kind === "deepseek" && isJson && first !== OPEN_OBJECT;
       if (isWrapped) out.arguments('{"value": ');
-      if ((yield* jsonValue(input, p.arguments)) !== "done") {
+      if (kind === "none") out.arguments("{}");
+      else if (
+        kind === "cut" ||
+        (yield* (kind === "written" ? writtenArguments : jsonValue)(input, p.arguments)) !== "done"
+      ) {
         out.leave();
         return "broken";
       }

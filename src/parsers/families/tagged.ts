@@ -1,5 +1,5 @@
-import { type Input, peek, readWhile, type Step, skipSpace, take, until } from "../input.ts";
-import { jsonValue, OPEN_OBJECT } from "../json.ts";
+import { endsInMarker, type Input, peek, readWhile, type Step, skipSpace, take, until, untilCloser } from "../input.ts";
+import { escapeJson, jsonValue, OPEN_OBJECT } from "../json.ts";
 import { CODE_START, type MarkerSet } from "../markers.ts";
 import type { Parsing } from "../parsing.ts";
 import { Kind } from "../schema.ts";
@@ -27,6 +27,8 @@ export interface TaggedFamily {
   readonly fillers?: readonly string[];
   /** The text before the block ends with these, by the template. */
   readonly before?: string;
+  /** Values may stand between `<![CDATA[` and `]]>`. */
+  readonly cdata?: boolean;
   /** The body of a call may be one JSON object. */
   readonly jsonBody?: boolean;
 }
@@ -37,6 +39,7 @@ const CLOSE_TAG = 62;
 const MARKER_BAR = 0xff5c;
 const NEWLINE = 10;
 const MAX_TAG = 512;
+const CDATA = ["<![CDATA[", "]]>"] as const;
 
 /** The program of such a family. */
 export function tagged(family: TaggedFamily): (p: Parsing) => Step<void> {
@@ -120,7 +123,7 @@ class Block {
 
   /** The attributes of a tag; where the name stands by itself, as `name`. */
   private names(tag: string): Readonly<Record<string, string>> {
-    if (this.f.attributes === true) return attributesOf(`name="${tag}`);
+    if (this.f.attributes === true) return { name: tag, ...attributesOf(`name="${tag}`) };
     return { name: /^\s*(["']?)(.*?)\1\s*$/s.exec(tag)?.[2] ?? tag };
   }
 
@@ -144,7 +147,7 @@ class Block {
       const hit = yield* take(input, this.inCall);
       if (hit === 0 && missing !== "") {
         const tag = yield* tagText(input);
-        if (tag === undefined) return this.leave();
+        if (tag === undefined) return this.leaveTag(missing === "}");
         input.forget();
         const end = yield* this.value(name, this.names(tag), missing === "}");
         if (end !== "done") return end;
@@ -163,6 +166,42 @@ class Block {
     return this.p.leave() ? "cut" : "broken";
   }
 
+  /** As `leave`, in the tag of a parameter: the begin of a name that the text ends in belongs to the arguments. */
+  private leaveTag(begun: boolean): CallEnd {
+    const { p, f } = this;
+    const { input } = p;
+    if (!input.isAtEnd) return this.leave();
+    const [, half = ""] = p.special.plain(input.recorded()).split(f.parameter);
+    const [key, ...rest] = half.split(f.attributes === true ? '"' : "\0");
+    if (half !== "") p.arguments(`${begun ? ", " : "{"}"${escapeJson(key!)}${rest.length > 0 ? '"' : ""}`);
+    return this.leave();
+  }
+
+  /** Reads a value between the marks of XML for text that is no markup, if that is what comes. */
+  private *quotedValue(value: ArgumentValue): Step<CallEnd> {
+    const { p } = this;
+    const { input, out } = p;
+    input.record();
+    yield* skipSpace(input);
+    const opener = p.set(CDATA[0]);
+    const isQuoted = (yield* take(input, opener)) >= 0;
+    if (!isQuoted && !endsInMarker(input, opener)) {
+      input.rewind(0);
+      return "done";
+    }
+    input.forget();
+    const closer = p.set(CDATA[1]);
+    const end = isQuoted ? yield* untilCloser(input, closer, (text) => value.push(p.special.plain(text))) : -1;
+    if (end < 0) {
+      input.at = input.text.length;
+      value.cut();
+      out.leave();
+      return "cut";
+    }
+    yield* skipSpace(input);
+    return "done";
+  }
+
   /** Reads one parameter's value and its closer. */
   private *value(tool: string, tag: Readonly<Record<string, string>>, begun: boolean): Step<CallEnd> {
     const { p, f } = this;
@@ -172,7 +211,9 @@ class Block {
     const declared = tag["string"];
     const kinds = declared === undefined ? p.tools.kinds(tool, key) : declared === "true" ? Kind.string : 0;
     if (f.newlines === true && (yield* peek(input)) === NEWLINE) input.at++;
-    return yield* readValue(p, new ArgumentValue(kinds, p.arguments), this.ends);
+    const value = new ArgumentValue(kinds, p.arguments, p.tools.choices(tool, key));
+    if (f.cdata === true && (yield* this.quotedValue(value)) === "cut") return "cut";
+    return yield* readValue(p, value, this.ends);
   }
 }
 

@@ -119,6 +119,12 @@ export const REASONING_FAMILIES: Readonly<Record<string, ReasoningFamily>> = {
     endedBy: [{ marker: "<tool_calls>" }, { marker: "<tool_calls:opensource>" }],
     starts: "toggle",
   },
+  solar_open2: {
+    open: ["<|think:start|>"],
+    close: ["<|think:end|>"],
+    endedBy: [{ marker: "<|tool_call:start|>" }],
+    starts: "toggle",
+  },
   gigachat35: {
     ...THINK,
     endedBy: [{ marker: "<｜GCML｜tool_calls>" }],

@@ -27,6 +27,7 @@ const FAMILIES: Readonly<Record<string, readonly [open: string, close: string, b
   exaone4: ["<think>", "</think>"],
   minimax_m3: ["<mm:think>", "</mm:think>"],
   hy_v3: ["<think:opensource>", "</think:opensource>"],
+  solar_open2: ["<|think:start|>", "<|think:end|>"],
   gigachat35: ["<think>", "</think>"],
   apertus: ["<|inner_prefix|>", "<|inner_suffix|>"],
   plamo3: ["<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"],

@@ -133,6 +133,14 @@ const hunyuan = (suffix: string, separator: string, newline: string) => (calls: 
     })
     .join("")}</tool_calls${suffix}>`;
 
+const miniCpm = (text: (value: unknown) => string) => (calls: readonly Call[]) =>
+  calls
+    .map(([name, args]) => {
+      const parts = entries(args).map(([key, value]) => `<param name="${key}">${text(value)}</param>`);
+      return `<function name="${name}">${parts.join("")}</function>`;
+    })
+    .join("\n");
+
 const plamoTag = (name: string, body: string) => `<|plamo:begin_${name}:plamo|>${body}<|plamo:end_${name}:plamo|>`;
 
 export const WRITERS: readonly Writer[] = [
@@ -366,6 +374,26 @@ export const WRITERS: readonly Writer[] = [
         .join(""),
     trap: "<|end_message|>",
     unknown: "never",
+  },
+  {
+    parser: "solar_open2",
+    write: (calls) =>
+      calls
+        .map(([name, args]) => {
+          const parts = entries(args).map(
+            ([key, value]) => `<|tool_arg:start|>${key}<|tool_arg:value|>${bare(value)}<|tool_arg:end|>\n`,
+          );
+          return `<|tool_call:start|>${name}\n${parts.join("")}<|tool_call:end|>`;
+        })
+        .join("\n"),
+    trap: "a<|tool_arg:end|>b",
+  },
+  { parser: "minicpm5", write: miniCpm(bare), trap: "a</param>b</function>" },
+  {
+    parser: "minicpm5",
+    label: "quoted as XML does",
+    write: miniCpm((value) => (typeof value === "string" ? `<![CDATA[${value}]]>` : spaced(value))),
+    trap: "</param></function>",
   },
   { parser: "minimax_m3", write: minimaxM3, reads: m3Reads, trap: `a${NAMESPACE}</cmd>b` },
   { parser: "hy_v3", write: hunyuan("", "<tool_sep>", "\n"), trap: "a</arg_value>b" },
