@@ -1,5 +1,6 @@
 import type { CallKind, FinishReason } from "../../generation/events.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { StreamedAnswer } from "../openai/answer.ts";
 
 /** Fields of a message that reasoning goes to, by the setting of that name. */
 export const REASONING_FIELDS = {
@@ -9,12 +10,7 @@ export const REASONING_FIELDS = {
 } as const;
 
 /** What every object and chunk of one chat answer has in common. */
-export interface ChatAnswer {
-  readonly id: string;
-  /** Unix time in seconds. */
-  readonly created: number;
-  /** The name that the client used. */
-  readonly model: string;
+export interface ChatAnswer extends StreamedAnswer {
   readonly choices: number;
   readonly promptTokens: number;
   readonly tokenizer: Tokenizer;
@@ -22,8 +18,6 @@ export interface ChatAnswer {
   readonly tokensAsIds: boolean;
   /** `return_token_ids`: the answer shows the prompt's and the choices' ids. */
   readonly promptTokenIds: Uint32Array | undefined;
-  readonly includeUsage: boolean;
-  readonly continuousUsage: boolean;
   /** The fields that reasoning goes to. */
   readonly reasoningFields: readonly ("reasoning_content" | "reasoning")[];
   /** The request named its tools as `functions`: a call is told as `function_call`. */
@@ -45,11 +39,3 @@ export function toolCallFields(kind: CallKind, text: string, name?: string): Rec
 
 export const finishReason = (answer: ChatAnswer, reason: FinishReason): string =>
   reason === "tool_calls" && answer.legacyCalls ? "function_call" : reason;
-
-/** Where a choice ended by something the request named, engines and gateways show it: vLLM as stop_reason, SGLang and SMG as matched_stop. */
-export function stopFields(matched: string | number | undefined): {
-  stop_reason?: string | number;
-  matched_stop?: string | number;
-} {
-  return matched === undefined ? {} : { stop_reason: matched, matched_stop: matched };
-}

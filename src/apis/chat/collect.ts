@@ -7,9 +7,10 @@ import type {
   LogprobEntry,
   OutputPart,
 } from "../../generation/events.ts";
+import { stopFields } from "../openai/answer.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { type Usage, usage } from "../openai/usage.ts";
-import { type ChatAnswer, finishReason, reasoningFields, stopFields, toolCallFields } from "./answer.ts";
+import { type ChatAnswer, finishReason, reasoningFields, toolCallFields } from "./answer.ts";
 
 interface CollectedCall {
   readonly id: string;

@@ -1,6 +1,6 @@
-import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
-
-import { constraintFields, dispatchFields, int, maybe, samplingFields } from "../shared/sampling-fields.ts";
+import { type Static, Type as t } from "@sinclair/typebox";
+import { openAiSampling, streamFields, usageObject } from "../openai/schema.ts";
+import { constraintFields, dispatchFields, int, maybe, nullable, samplingFields } from "../shared/sampling-fields.ts";
 
 const anything = t.Unknown();
 const object = t.Record(t.String(), t.Unknown());
@@ -75,25 +75,12 @@ export const chatRequest = t.Object(
     model: t.String({ minLength: 1 }),
     messages: messageList,
     ...promptFields,
-    stream: maybe(t.Boolean()),
-    stream_options: maybe(
-      t.Object({
-        include_usage: maybe(t.Boolean()),
-        continuous_usage_stats: maybe(t.Boolean()),
-        include_obfuscation: maybe(t.Boolean()),
-      }),
-    ),
+    ...streamFields,
 
     max_completion_tokens: maybe(int({ minimum: 1 })),
     max_tokens: maybe(int({ minimum: 1 })),
     n: maybe(int({ minimum: 1, maximum: 128 })),
-    temperature: maybe(t.Number({ minimum: 0, maximum: 2 })),
-    top_p: maybe(t.Number({ exclusiveMinimum: 0, maximum: 1 })),
-    frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-    presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-    stop: maybe(t.Union([t.String({ minLength: 1 }), t.Array(t.String({ minLength: 1 }), { maxItems: 64 })])),
-    seed: maybe(t.Integer()),
-    logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
+    ...openAiSampling,
     logprobs: maybe(t.Boolean()),
     top_logprobs: maybe(int({ minimum: 0, maximum: 20 })),
 
@@ -122,8 +109,6 @@ export type ContentPart = Static<typeof contentPart>;
 export type ChatMessage = Static<typeof message>;
 export type ChatToolCall = Static<typeof toolCall>;
 export type ChatTool = Static<typeof tool>;
-
-const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);
 
 const logprobEntry = t.Object({
   token: t.String(),
@@ -162,11 +147,5 @@ export const chatResponse = t.Object({
       finish_reason: t.String(),
     }),
   ),
-  usage: t.Object({
-    prompt_tokens: t.Integer(),
-    completion_tokens: t.Integer(),
-    total_tokens: t.Integer(),
-    prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
-    completion_tokens_details: t.Object({ reasoning_tokens: t.Integer() }),
-  }),
+  usage: usageObject,
 });

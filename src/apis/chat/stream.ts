@@ -1,10 +1,10 @@
 import type { GatewayError } from "../../errors.ts";
 import type { CallKind, GenerationEvent, OutputPart } from "../../generation/events.ts";
-import { openAiError } from "../openai/errors.ts";
+import { failStream, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { usage } from "../openai/usage.ts";
 import type { FrameWriter, StreamSink } from "../shared/answer.ts";
-import { type ChatAnswer, finishReason, reasoningFields, stopFields, toolCallFields } from "./answer.ts";
+import { type ChatAnswer, finishReason, reasoningFields, toolCallFields } from "./answer.ts";
 
 /**
  * Turns the events of a generation into `chat.completion.chunk` frames: a role chunk per choice, the parts of its output, a chunk
@@ -36,9 +36,8 @@ export class ChatStream implements StreamSink {
     private readonly out: FrameWriter,
     private readonly onFirst: () => void,
   ) {
-    const { id, created, model } = answer;
-    this.head = `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[`;
-    this.plainTail = answer.includeUsage ? `],"usage":null}\n\n` : "]}\n\n";
+    this.head = frameHead("chat.completion.chunk", answer);
+    this.plainTail = frameTail(answer);
     this.textTail = `},"logprobs":null,"finish_reason":null}${this.plainTail}`;
     this.textOnly = !answer.logprobs && !answer.continuousUsage && answer.promptTokenIds === undefined;
   }
@@ -161,10 +160,7 @@ export class ChatStream implements StreamSink {
 
   /** What follows the choices in a chunk. */
   private tail(): string {
-    if (!this.answer.continuousUsage) return this.plainTail;
-    const completion = this.tokens.reduce((sum, n) => sum + (n ?? 0), 0);
-    const prompt = this.answer.promptTokens;
-    return `],"usage":{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}}\n\n`;
+    return this.answer.continuousUsage ? usageTail(this.answer.promptTokens, this.tokens) : this.plainTail;
   }
 
   private first(): void {
@@ -177,11 +173,7 @@ export class ChatStream implements StreamSink {
   private fail(error: GatewayError): void {
     this.error = error;
     this.finished = true;
-    if (error.status === 499) this.out.cut();
-    else if (this.started) {
-      this.out.write(`data: ${JSON.stringify(openAiError(error))}\n\n`);
-      this.out.end();
-    }
+    failStream(this.out, error, this.started);
     this.onFirst();
   }
 }

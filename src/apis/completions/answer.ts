@@ -3,6 +3,7 @@ import { EngineFailureError } from "../../errors.ts";
 import { continuedDecoder } from "../../generation/continued-decoder.ts";
 import type { GenerationEvent } from "../../generation/events.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { StreamedAnswer } from "../openai/answer.ts";
 import type { Echo } from "./echo.ts";
 import { characters, LegacyDrawing, type LegacyLogprobs } from "./logprobs.ts";
 
@@ -14,12 +15,7 @@ export interface AnsweredPrompt {
 }
 
 /** What every object and chunk of one answer has in common. */
-export interface CompletionAnswer {
-  readonly id: string;
-  /** Unix time in seconds. */
-  readonly created: number;
-  /** The name that the client used. */
-  readonly model: string;
+export interface CompletionAnswer extends StreamedAnswer {
   readonly prompts: readonly AnsweredPrompt[];
   /** Choices of each prompt. */
   readonly choices: number;
@@ -29,8 +25,6 @@ export interface CompletionAnswer {
   readonly skipSpecialTokens: boolean;
   /** `return_token_ids`: the answer shows the prompts' and the choices' ids. */
   readonly showsIds: boolean;
-  readonly includeUsage: boolean;
-  readonly continuousUsage: boolean;
   /** Nothing was asked for but the prompt: the token that engines make all the same is not shown. */
   readonly onlyPrompt: boolean;
 }

@@ -1,7 +1,7 @@
 import type { TokenLogprobs } from "../../engines/engine.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { FinishReason, GenerationEvent } from "../../generation/events.ts";
-import { stopFields } from "../chat/answer.ts";
+import { stopFields } from "../openai/answer.ts";
 import { type Usage, usage } from "../openai/usage.ts";
 import type { AnswerSink } from "../shared/answer.ts";
 import { AnswerLogprobs, type CompletionAnswer, promptOfChoice } from "./answer.ts";

@@ -1,6 +1,7 @@
-import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
+import { type Static, Type as t } from "@sinclair/typebox";
 import { promptFields } from "../chat/schema.ts";
-import { extensionFields, int, maybe } from "../shared/sampling-fields.ts";
+import { openAiSampling, streamFields, usageObject } from "../openai/schema.ts";
+import { extensionFields, int, maybe, nullable } from "../shared/sampling-fields.ts";
 
 const ids = { type: "array", items: { type: "integer", minimum: 0 }, minItems: 1 };
 
@@ -28,24 +29,11 @@ export const completionRequest = t.Object(
       }),
     ),
     echo: maybe(t.Boolean({ description: "The answer begins with the prompt" })),
-    stream: maybe(t.Boolean()),
-    stream_options: maybe(
-      t.Object({
-        include_usage: maybe(t.Boolean()),
-        continuous_usage_stats: maybe(t.Boolean()),
-        include_obfuscation: maybe(t.Boolean()),
-      }),
-    ),
+    ...streamFields,
     max_tokens: maybe(int({ minimum: 0 })),
     n: maybe(int({ minimum: 1, maximum: 128 })),
     best_of: maybe(int({ minimum: 1 })),
-    temperature: maybe(t.Number({ minimum: 0, maximum: 2 })),
-    top_p: maybe(t.Number({ exclusiveMinimum: 0, maximum: 1 })),
-    frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-    presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-    stop: maybe(t.Union([t.String({ minLength: 1 }), t.Array(t.String({ minLength: 1 }), { maxItems: 64 })])),
-    seed: maybe(t.Integer()),
-    logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
+    ...openAiSampling,
     logprobs: maybe(int({ minimum: 0, maximum: 20 })),
 
     ...extensionFields,
@@ -61,8 +49,6 @@ export const completionRequest = t.Object(
   { additionalProperties: true, description: "Fields that are not listed are accepted and ignored." },
 );
 export type CompletionRequest = Static<typeof completionRequest>;
-
-const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);
 
 /** Answer of `POST /v1/completions` without `stream`. */
 export const completionResponse = t.Object({
@@ -89,11 +75,5 @@ export const completionResponse = t.Object({
       prompt_token_ids: t.Optional(t.Array(t.Integer())),
     }),
   ),
-  usage: t.Object({
-    prompt_tokens: t.Integer(),
-    completion_tokens: t.Integer(),
-    total_tokens: t.Integer(),
-    prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
-    completion_tokens_details: t.Object({ reasoning_tokens: t.Integer() }),
-  }),
+  usage: usageObject,
 });

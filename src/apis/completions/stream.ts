@@ -1,8 +1,7 @@
 import type { TokenLogprobs } from "../../engines/engine.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { GenerationEvent } from "../../generation/events.ts";
-import { stopFields } from "../chat/answer.ts";
-import { openAiError } from "../openai/errors.ts";
+import { failStream, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
 import { usage } from "../openai/usage.ts";
 import type { FrameWriter, StreamSink } from "../shared/answer.ts";
 import { AnswerLogprobs, type CompletionAnswer, promptOfChoice } from "./answer.ts";
@@ -33,9 +32,8 @@ export class CompletionStream implements BatchSink, StreamSink {
     private readonly out: FrameWriter,
     private readonly onFirst: () => void,
   ) {
-    const { id, created, model } = answer;
-    this.head = `data: {"id":${JSON.stringify(id)},"object":"text_completion","created":${created},"model":${JSON.stringify(model)},"choices":[`;
-    this.plainTail = answer.includeUsage ? `],"usage":null}\n\n` : "]}\n\n";
+    this.head = frameHead("text_completion", answer);
+    this.plainTail = frameTail(answer);
     this.textTail = `,"logprobs":null,"finish_reason":null}${this.plainTail}`;
     this.textOnly = !answer.logprobs && !answer.continuousUsage && !answer.showsIds;
     this.logprobs = new AnswerLogprobs(answer);
@@ -116,10 +114,7 @@ export class CompletionStream implements BatchSink, StreamSink {
 
   /** What follows the choices in a frame. */
   private tail(): string {
-    if (!this.answer.continuousUsage) return this.plainTail;
-    const completion = this.tokens.reduce((sum, n) => sum + (n ?? 0), 0);
-    const prompt = this.promptTokens;
-    return `],"usage":{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}}\n\n`;
+    return this.answer.continuousUsage ? usageTail(this.promptTokens, this.tokens) : this.plainTail;
   }
 
   private first(): void {
@@ -132,11 +127,7 @@ export class CompletionStream implements BatchSink, StreamSink {
   private fail(error: GatewayError): void {
     this.error = error;
     this.finished = true;
-    if (error.status === 499) this.out.cut();
-    else if (this.started) {
-      this.out.write(`data: ${JSON.stringify(openAiError(error))}\n\n`);
-      this.out.end();
-    }
+    failStream(this.out, error, this.started);
     this.onFirst();
   }
 }

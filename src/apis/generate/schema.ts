@@ -1,7 +1,6 @@
 import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
-import { int, maybe } from "../shared/sampling-fields.ts";
+import { int, logitBias, maybe, nullable, stopStrings } from "../shared/sampling-fields.ts";
 
-const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);
 /** A value for all prompts of a batch, or one for each. */
 const each = <S extends TSchema>(schema: S) => maybe(t.Union([schema, t.Array(nullable(schema))]));
 
@@ -18,14 +17,14 @@ export const samplingParameters = t.Object(
     frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
     presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
     repetition_penalty: maybe(t.Number({ exclusiveMinimum: 0, maximum: 2 })),
-    stop: maybe(t.Union([t.String({ minLength: 1 }), t.Array(t.String({ minLength: 1 }), { maxItems: 64 })])),
+    stop: stopStrings,
     stop_token_ids: maybe(t.Array(int({ minimum: 0 }), { maxItems: 1024 })),
     ignore_eos: maybe(t.Boolean()),
     skip_special_tokens: maybe(t.Boolean()),
     spaces_between_special_tokens: maybe(t.Boolean()),
     no_stop_trim: maybe(t.Boolean()),
     sampling_seed: maybe(t.Integer()),
-    logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
+    logit_bias: logitBias,
     json_schema: maybe(t.String()),
     regex: maybe(t.String({ minLength: 1 })),
     ebnf: maybe(t.String({ minLength: 1 })),

@@ -2,7 +2,7 @@ import type { TokenLogprobs } from "../../engines/engine.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { GenerationEvent } from "../../generation/events.ts";
 import type { BatchSink, PromptCounts } from "../completions/batch.ts";
-import { openAiError } from "../openai/errors.ts";
+import { failStream } from "../openai/answer.ts";
 import type { AnswerSink, FrameWriter, StreamSink } from "../shared/answer.ts";
 import type { GenerateResults } from "./results.ts";
 
@@ -92,11 +92,7 @@ export class GenerateStream implements BatchSink, StreamSink {
     this.error = error;
     this.finished = true;
     this.grown.clear();
-    if (error.status === 499) this.out.cut();
-    else if (this.started) {
-      this.out.write(`data: ${JSON.stringify(openAiError(error))}\n\n`);
-      this.out.end();
-    }
+    failStream(this.out, error, this.started);
     this.onFirst();
   }
 }

@@ -1,6 +1,6 @@
 /** Anthropic's Messages: what is asked and what is answered. */
 import { type Static, Type as t } from "@sinclair/typebox";
-import { extensionFields, int, maybe } from "../shared/sampling-fields.ts";
+import { extensionFields, int, maybe, nullable } from "../shared/sampling-fields.ts";
 
 const object = t.Record(t.String(), t.Unknown());
 /** Blocks are checked by hand, so that errors name the field of the one kind that was meant. */
@@ -79,8 +79,6 @@ export type SentMessage = Static<typeof message>;
 export type SentContent = Static<typeof content>;
 /** A block of a message, of whatever type. */
 export type SentBlock = Readonly<Record<string, unknown>> & { readonly type: string };
-
-const nullable = <S extends Parameters<typeof t.Union>[0][number]>(schema: S) => t.Union([schema, t.Null()]);
 
 /** Answer of `POST /v1/messages` without `stream`. */
 export const messagesResponse = t.Object({

@@ -1,6 +1,6 @@
 /** Requests and objects of Responses: shapes from OpenAI's published API document and the OpenResponses schema. */
-import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
-import { extensionFields, int, maybe } from "../shared/sampling-fields.ts";
+import { type Static, Type as t } from "@sinclair/typebox";
+import { extensionFields, int, logitBias, maybe, nullable, stopStrings } from "../shared/sampling-fields.ts";
 
 const anyObject = t.Object({}, { additionalProperties: true });
 
@@ -67,9 +67,9 @@ const responseFields = {
 
 /** As in Chat Completions; OpenAI's Responses has none of them. */
 const chatFields = {
-  stop: maybe(t.Union([t.String({ minLength: 1 }), t.Array(t.String({ minLength: 1 }), { maxItems: 64 })])),
+  stop: stopStrings,
   seed: maybe(t.Integer()),
-  logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
+  logit_bias: logitBias,
   chat_template_kwargs: maybe(t.Record(t.String(), t.Unknown())),
   return_tokens_as_token_ids: maybe(t.Boolean()),
 } as const;
@@ -86,8 +86,6 @@ export type PromptRequest = Pick<ResponsesRequest, keyof typeof promptFields>;
 
 /** An item of an input, a tool, or a part of content: nothing is known of it. */
 export type Loose = Readonly<Record<string, unknown>>;
-
-const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);
 
 export const responseUsage = t.Object({
   input_tokens: t.Integer(),

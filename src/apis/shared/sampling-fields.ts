@@ -5,10 +5,19 @@ import type { SamplingAsk } from "./sampling.ts";
 
 /** Absent and null mean the same. */
 export const maybe = <S extends TSchema>(schema: S) => t.Optional(t.Union([schema, t.Null()]));
+/** Null where there is nothing. */
+export const nullable = <S extends TSchema>(schema: S) => t.Union([schema, t.Null()]);
 /** Whole numbers; no engine's wire takes more than 32 bits, and a larger one would arrive as another. */
 export const int = (options: { minimum?: number; maximum?: number } = {}) =>
   t.Integer({ maximum: 2 ** 31 - 1, ...options });
 const object = t.Record(t.String(), t.Unknown());
+
+/** OpenAI takes four stop strings; engines take more. */
+export const stopStrings = maybe(
+  t.Union([t.String({ minLength: 1 }), t.Array(t.String({ minLength: 1 }), { maxItems: 64 })]),
+);
+/** By token id. */
+export const logitBias = maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 })));
 
 /** What engines sample by, beyond what the vendors name. */
 export const samplingFields = {
