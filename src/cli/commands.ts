@@ -45,10 +45,11 @@ export const commands: readonly Command[] = [
   },
   {
     name: "render",
-    summary: "Turn lines of conversations into prompts, as Chat Completions make them.",
+    summary:
+      "Turn lines of conversations into prompts, as transformers makes them or, with --messages chat, Chat Completions.",
     usage: "--model-path MODEL [flags] < LINES",
     details:
-      'Reads a JSON object a line from standard input: the fields of a Chat Completions request that a prompt comes from ({"messages": [...], "tools": [...], "chat_template_kwargs": {...}, ...}), and "clock", the local time that the template sees ("2026-01-31T12:00:00"). Prints a line for each: {"text": "...", "ids": [...], "ends_in_reasoning": false}, or {"error": {"code": "...", "message": "..."}}.',
+      'Reads a JSON object a line from standard input: what a prompt comes from ({"messages": [...], "tools": [...], "chat_template_kwargs": {...}, ...}), and "clock", the local time that the template sees ("2026-01-31T12:00:00"). Prints a line for each: {"text": "...", "ids": [...], "ends_in_reasoning": false}, or {"error": {"code": "...", "message": "..."}}.',
     options: renderOptions,
     load: () => import("./render.ts"),
   },

@@ -12,7 +12,7 @@ import { chosenParsers, modelKind, modelTemplate } from "../fleet/model-kind.ts"
 import type { ParsingOptions } from "../generation/choice.ts";
 import { type ParserNames, TEXT_ONLY, type Vocabulary } from "../generation/parsing.ts";
 import { planTools, type ToolPlan } from "../generation/tools/plan.ts";
-import { defaultStart, familiesOf, unifiedReasoning } from "../parsers/names.ts";
+import { defaultStart, unifiedReasoning } from "../parsers/names.ts";
 import { endOfSequenceIds } from "../tokenizer/model-files.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { BlockWriter } from "./byte-streams.ts";
@@ -20,6 +20,7 @@ import { checkedLine } from "./checked-line.ts";
 import { answerLines } from "./json-lines.ts";
 import { modelFiles, modelTokenizer } from "./model.ts";
 import { parseOptions } from "./parse-options.ts";
+import { checkParsers } from "./parser-problem.ts";
 import { toldFailures } from "./told-failures.ts";
 
 const STDIN = 0;
@@ -50,8 +51,8 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
   const { modelPath, toolCallParser, reasoningParser } = values;
   if (modelPath === undefined && toolCallParser === undefined && reasoningParser === undefined)
     throw new ConfigError(["--tool-call-parser, --reasoning-parser or --model-path is needed"]);
+  checkParsers(reasoningParser, toolCallParser);
   return toldFailures(async () => {
-    familiesOf(reasoningParser, toolCallParser);
     let names: ParserNames = { reasoning: reasoningParser ?? reasoningOf(toolCallParser), tool: toolCallParser };
     let reader: IdReader | undefined;
     if (modelPath !== undefined) {

@@ -21,6 +21,7 @@ import { BlockWriter } from "./byte-streams.ts";
 import { checkedLine } from "./checked-line.ts";
 import { type AnswerLine, answerLines } from "./json-lines.ts";
 import { type ModelFiles, modelFiles, modelTokenizer } from "./model.ts";
+import { checkParsers } from "./parser-problem.ts";
 import { givenInput, givenLine } from "./render-given.ts";
 import { renderOptions } from "./render-options.ts";
 import { toldFailures } from "./told-failures.ts";
@@ -37,6 +38,7 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
   const { values } = resolveOptions(renderOptions, { args, env });
   const { modelPath } = values;
   if (modelPath === undefined) throw new ConfigError(["--model-path: is needed: a folder or a repository (org/name)"]);
+  checkParsers(values.reasoningParser, undefined);
   return toldFailures(async () => {
     const files = await modelFiles(modelPath, env);
     const answer = await renderer(modelPath, files, env, values);

@@ -4,6 +4,7 @@ import { doubleAlias } from "../config/aliases.ts";
 import { emptyCaches, missingFiles } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
+import { cardAliases, doubleCard, parseCard } from "../config/model-cards.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
 import { OverloadedError } from "../errors.ts";
@@ -11,11 +12,11 @@ import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
 import { givenProblem } from "../fleet/given-template.ts";
 import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
+import { withCard } from "../fleet/model-kind.ts";
 import { emptyFleet } from "../fleet/snapshot.ts";
 import { HistorySetupError, HistoryUnavailableError } from "../history/errors.ts";
 import { shownHistoryUrl } from "../history/location.ts";
 import { sourceProblem } from "../hub/source.ts";
-import { familiesOf } from "../parsers/names.ts";
 import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
 import { type MetricsListener, startMetricsListener } from "../telemetry/metrics-listener.ts";
@@ -26,6 +27,7 @@ import { ListenError, startServingThreads } from "../threads/supervisor.ts";
 import { cacheFolder } from "./cache-folder.ts";
 import { chosenHistory, sealingKey } from "./history-setting.ts";
 import { notifyReady, notifyStopping, startWatchdog } from "./notify.ts";
+import { parserProblem } from "./parser-problem.ts";
 import { stateFolder } from "./state-folder.ts";
 import { whenAskedToStop } from "./stop-signals.ts";
 
@@ -52,9 +54,8 @@ export interface ServeHooks {
 export async function serve(config: ServeConfig, env: Environment, hooks: ServeHooks = {}): Promise<number> {
   const problems = [
     ...missingFiles(config, sourceProblem),
-    ...givenTemplateProblem(config),
     ...emptyCaches(config),
-    ...parserProblem(config),
+    ...namedProblems(config),
     ...historyProblem(config, env),
   ];
   if (problems.length > 0) throw new ConfigError(problems);
@@ -192,20 +193,36 @@ function listenForMetrics(
   }
 }
 
-/** Parsers that are named must exist: with a typing error in a name calls would go through as text. */
-function parserProblem({ reasoningParser, toolCallParser }: ServeConfig): string[] {
-  try {
-    familiesOf(reasoningParser, toolCallParser);
-    return [];
-  } catch (error) {
-    return [(error as Error).message];
+/** What is named for all models, or by the card of one, must be there. A template that the model brings may cost it its chats only. */
+function namedProblems(config: ServeConfig): string[] {
+  const cards = config.modelCard.map(parseCard);
+  const double = doubleCard(cards);
+  const alias = doubleAlias([...config.modelAlias, ...cardAliases(cards)]);
+  const problems = settingProblems(config, "");
+  for (const card of cards) {
+    const where = `--model-card: ${card.id}: `;
+    const own = settingProblems(withCard(NOTHING, [card], card.id), where);
+    const isSound = problems.length + own.length === 0;
+    problems.push(...(isSound ? pairProblem(withCard(config, [card], card.id), where) : own));
   }
+  if (double !== undefined) problems.push(`--model-card: ${double} has two cards`);
+  if (alias !== undefined) problems.push(`--model-alias: ${alias} names two models`);
+  return problems;
 }
 
-/** The template that the operator names must be there and compile: one that the model brings may cost the model its chats. */
-function givenTemplateProblem({ chatTemplate }: ServeConfig): string[] {
+const NOTHING = { reasoningParser: undefined, toolCallParser: undefined, chatTemplate: undefined };
+type Named = Pick<ServeConfig, keyof typeof NOTHING>;
+
+function settingProblems(named: Named, where: string): string[] {
+  const { chatTemplate } = named;
   const problem = chatTemplate === undefined ? undefined : givenProblem(chatTemplate);
-  return problem === undefined ? [] : [`--chat-template: ${JSON.stringify(chatTemplate)}: ${problem}`];
+  const template = `${where === "" ? "--chat-template" : `${where}chat_template`}: ${JSON.stringify(chatTemplate)}`;
+  return [...pairProblem(named, where), ...(problem === undefined ? [] : [`${template}: ${problem}`])];
+}
+
+function pairProblem({ reasoningParser, toolCallParser }: Named, where: string): string[] {
+  const problem = parserProblem(reasoningParser, toolCallParser);
+  return problem === undefined ? [] : [where + problem];
 }
 
 /** Serving threads listen a moment before there is a fleet. */
@@ -222,11 +239,6 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
     process.stderr.write(
       "collie: serve needs at least one engine: --worker-urls grpc://HOST:PORT (or try `collie demo`)\n",
     );
-    return 2;
-  }
-  const alias = doubleAlias(values.modelAlias);
-  if (alias !== undefined) {
-    process.stderr.write(`collie: --model-alias: ${alias} names two models\n`);
     return 2;
   }
   return serve(values, env);

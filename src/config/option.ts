@@ -35,6 +35,8 @@ export type Option =
       readonly type: "strings";
       readonly default?: readonly string[];
       readonly check?: (value: string) => string | undefined;
+      /** The text of an item that a file gives as a group of keys; undefined where the group is none. */
+      readonly ofGroup?: (group: Readonly<Record<string, unknown>>) => string | undefined;
     });
 
 /** Settings by property name; the property is the flag in camel case (`worker-urls` -> `workerUrls`). */

@@ -1,4 +1,5 @@
 import { historyOptions } from "./history-options.ts";
+import { modelOptions } from "./model-options.ts";
 import type { OptionTable, ValuesOf } from "./option.ts";
 
 /** An `http(s)` origin or `grpc(s)://host:port`; what is wrong with it otherwise. */
@@ -22,10 +23,6 @@ const MOST_SECONDS = 2_000_000;
 
 function headerNameProblem(name: string): string | undefined {
   return /^[\w!#$%&'*+.^`|~-]+$/.test(name) ? undefined : "is not the name of a header";
-}
-
-function aliasProblem(value: string): string | undefined {
-  return /^[^=]+=.+$/.test(value) ? undefined : "must be alias=name";
 }
 
 /** Settings of `collie serve`. Where SMG has a flag of the same meaning, name and default are SMG's. */
@@ -186,58 +183,7 @@ export const serveOptions = {
     group: "Health",
     help: "Never check workers after they have started.",
   },
-  modelPath: {
-    flag: "model-path",
-    aliases: ["model"],
-    type: "string",
-    group: "Model",
-    help: "Folder with the model's tokenizer and configuration, or a Hugging Face repository (org/name or org/name@revision); without it the engine is asked for them.",
-  },
-  tokenizerPath: {
-    flag: "tokenizer-path",
-    type: "string",
-    group: "Model",
-    help: "Folder, tokenizer's file or repository to use the tokenizer of, instead of the one in --model-path.",
-  },
-  chatTemplate: {
-    flag: "chat-template",
-    type: "string",
-    group: "Model",
-    help: "Another chat template than the model's: the name of one of its own (tool_use, rag), a native encoder (harmony, deepseek_v32), or a file, Jinja or chat_template.json.",
-  },
-  reasoningParser: {
-    flag: "reasoning-parser",
-    type: "string",
-    group: "Model",
-    help: "Parser of the model's reasoning (docs/models.md); without it the one that its chat template or architecture asks for, none: passthrough.",
-  },
-  toolCallParser: {
-    flag: "tool-call-parser",
-    type: "string",
-    group: "Model",
-    help: "Parser of the model's tool calls, likewise.",
-  },
-  reasoningField: {
-    flag: "reasoning-field",
-    type: "enum",
-    values: ["reasoning_content", "reasoning", "both"],
-    default: "reasoning_content",
-    group: "Model",
-    help: "Where Chat Completions put reasoning.",
-  },
-  stopInReasoning: {
-    flag: "stop-in-reasoning",
-    type: "boolean",
-    group: "Model",
-    help: "Stop strings end an answer in its reasoning as well, not only in its content.",
-  },
-  modelAlias: {
-    flag: "model-alias",
-    type: "strings",
-    check: aliasProblem,
-    group: "Model",
-    help: "Another name for a model: alias=name.",
-  },
+  ...modelOptions,
   stateDir: {
     flag: "state-dir",
     type: "string",

@@ -60,7 +60,8 @@ function checkList(option: Option & { type: "strings" }, given: unknown): Checke
   const value: string[] = [];
   const problems: string[] = [];
   for (const item of items) {
-    const checked = checkString(option, item);
+    const isGroup = typeof item === "object" && item !== null && !Array.isArray(item);
+    const checked = checkString(option, isGroup ? (option.ofGroup?.(item) ?? item) : item);
     if ("problem" in checked) problems.push(checked.problem);
     else value.push(String(checked.value));
   }

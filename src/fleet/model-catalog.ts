@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
 import { parseAlias } from "../config/aliases.ts";
+import { cardAliases, type ModelCard, parseCard } from "../config/model-cards.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { type Engine, EngineError, type EngineErrorKind, type ModelInfo } from "../engines/engine.ts";
 import { fetchModelFiles, type ModelFilesOptions } from "../hub/model-files.ts";
@@ -11,7 +12,7 @@ import { contextLength, defaultSampling, endOfSequenceIds } from "../tokenizer/m
 import { TokenizerError } from "../tokenizer/tokenizer.ts";
 import type { Compute } from "./control-link.ts";
 import { givenTemplate } from "./given-template.ts";
-import { chosenParsers, modelKind } from "./model-kind.ts";
+import { chosenParsers, modelKind, withCard } from "./model-kind.ts";
 import { poolingTraits } from "./pooling-traits.ts";
 import type { ModelEntry } from "./snapshot.ts";
 import { usableTemplate } from "./usable-template.ts";
@@ -30,6 +31,7 @@ export class ModelCatalog {
   private readonly loading = new Map<string, Promise<ModelEntry>>();
   private readonly loaded = new Map<string, ModelEntry>();
   private readonly aliases: ReadonlyMap<string, readonly string[]>;
+  private readonly cards: readonly ModelCard[];
 
   constructor(
     private readonly config: ServeConfig,
@@ -38,8 +40,10 @@ export class ModelCatalog {
     private readonly hub: HubAccess = { environment: process.env },
   ) {
     const aliases = new Map<string, string[]>();
-    for (const [alias, model] of config.modelAlias.map(parseAlias)) {
-      aliases.set(model, [...(aliases.get(model) ?? []), alias]);
+    this.cards = config.modelCard.map(parseCard);
+    for (const [alias, model] of [...config.modelAlias, ...cardAliases(this.cards)].map(parseAlias)) {
+      const known = aliases.get(model) ?? [];
+      if (!known.includes(alias)) aliases.set(model, [...known, alias]);
     }
     this.aliases = aliases;
   }
@@ -87,7 +91,7 @@ export class ModelCatalog {
   }
 
   private async load(id: string, info: ModelInfo, engine: Engine): Promise<ModelEntry> {
-    const { chatTemplate } = this.config;
+    const { chatTemplate, reasoningParser, toolCallParser } = withCard(this.config, this.cards, id);
     const files = await this.modelFiles(info, engine);
     const tokenizer = await this.tokenizer(files);
     const kind = modelKind(info.modelPath || id, files);
@@ -99,7 +103,7 @@ export class ModelCatalog {
       tokenizer,
       tokenizerCache: newTokenizerCache(this.config),
       template: template && usableTemplate(template, (problem) => this.tellNoChat(id, problem)),
-      parsers: chosenParsers(this.config, { ...kind, chatTemplate: template?.source ?? "" }),
+      parsers: chosenParsers({ reasoningParser, toolCallParser }, { ...kind, chatTemplate: template?.source ?? "" }),
       eosTokenIds,
       quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
       pooling: info.isGeneration ? undefined : poolingTraits(files),

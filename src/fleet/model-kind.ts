@@ -1,5 +1,6 @@
 /** What a model's files say about how its prompts are written and its answers are read. */
 import { basename } from "node:path";
+import type { ModelCard } from "../config/model-cards.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { detectParsers, type ModelSource } from "../parsers/detect.ts";
 import { familiesOf, PASSTHROUGH } from "../parsers/names.ts";
@@ -61,6 +62,21 @@ export function chosenParsers(
   const some = (name: string | undefined) => (name === PASSTHROUGH || name === "none" ? undefined : name);
   return { reasoning: some(chosen.reasoning), tool: some(chosen.tool) };
 }
+
+/** What is set for one model: by the flags for all, else by its card. */
+export function withCard(
+  { reasoningParser, toolCallParser, chatTemplate }: CardSettings,
+  cards: readonly ModelCard[],
+  id: string,
+): CardSettings {
+  const card = cards.find((each) => each.id === id);
+  return {
+    reasoningParser: reasoningParser ?? card?.reasoningParser,
+    toolCallParser: toolCallParser ?? card?.toolCallParser,
+    chatTemplate: chatTemplate ?? card?.chatTemplate,
+  };
+}
+type CardSettings = Pick<ServeConfig, "reasoningParser" | "toolCallParser" | "chatTemplate">;
 
 function goTogether(reasoning: string | undefined, tool: string | undefined): boolean {
   try {

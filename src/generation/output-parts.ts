@@ -48,12 +48,14 @@ export class OutputParts implements ParserSink {
 
   text(delta: string): void {
     this.pending = 0;
+    if (this.satisfied) return;
     if (this.space === undefined) this.append("text", delta);
     else if (SPACE_ONLY.test(delta)) this.space += delta;
     else this.append("text", this.takeSpace() + delta);
   }
 
   reasoning(delta: string): void {
+    if (this.satisfied) return;
     this.reasoningTokens += this.pending;
     this.pending = 0;
     if (this.options.mergesReasoning) this.text(delta);
@@ -106,7 +108,7 @@ export class OutputParts implements ParserSink {
     if (custom !== undefined) this.arguments(custom.call, custom.input.end());
   }
 
-  /** No further call is wanted. */
+  /** No further call is wanted, and nothing behind the one that came, wherever the pieces of an answer end. */
   get satisfied(): boolean {
     return this.options.single && this.complete > 0;
   }

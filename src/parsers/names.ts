@@ -58,7 +58,7 @@ const TOOL_ALIASES: Readonly<Record<string, string>> = {
   glm46: "glm45_moe",
   glm47: "glm47_moe",
   glm5: "glm47_moe",
-  poolside_v1: "glm45_moe",
+  poolside_v1: "glm47_moe",
   minimax: "minimax_m1",
   "minimax-m2": "minimax_m2",
   command_r: "cohere",

@@ -52,6 +52,26 @@ describe("the program", () => {
     expect(await collie(["help", "xyzxyz"])).toMatchObject({ out: "", status: 2 });
   });
 
+  test("parsers and templates that are not there stop the start, for one model as for all", async () => {
+    const start = (...args: string[]) => collie(["serve", "--worker-urls", "grpc://127.0.0.1:1", ...args]);
+    const card = "--model-card";
+    for (const [args, ...problems] of [
+      [["--tool-call-parser", "nope"], "There is no tool call parser 'nope'"],
+      [[card, "a:tool_parser=nope", "b:chat_template=/no/such.jinja"], "a: There is no tool call", "b: chat_template"],
+      [[card, "a:tool_parser=qwen", "--reasoning-parser", "harmony"], "a: The reasoning parser 'harmony' does not go"],
+      [[card, "a:alias=x", "b:alias=x", "a:alias=y"], "a has two cards", "x names two models"],
+    ] as const) {
+      const { out, err, status } = await start(...args);
+      expect([out, status]).toEqual(["", 2]);
+      expect(err.split("\n")).toHaveLength(problems.length + 1);
+      for (const problem of problems) expect(err).toContain(problem);
+    }
+  });
+
+  test("help tells whose prompts render makes", async () => {
+    expect((await collie(["help", "render"])).out).toContain("as transformers makes them");
+  });
+
   test("wrong settings: every problem on a line of its own, status 2", async () => {
     expect(await collie(["config", "--port", "70000"], { COLLIE_LOG_LEVEL: "loud" })).toEqual({
       out: "",

@@ -112,6 +112,30 @@ describe("text", () => {
   });
 });
 
+test("what follows the one call that is wanted is left out, wherever the pieces end", async () => {
+  const named = { type: "function", function: { name: "f" } };
+  const one = { tools, parallel_tool_calls: false };
+  const pieces = (text: string, more: object) => [
+    { chunks: [text], ...more },
+    { chunks: [...text], ...more },
+  ];
+  const call = TEXT.slice(TEXT.indexOf("<tool_call>"));
+  for (const [flags, lines] of [
+    [["--tool-call-parser", "qwen"], pieces(`${call}${call} tail`, one)],
+    [["--tool-call-parser", "gemma4"], pieces('{"a": 1.0}{"b":2}', { tools, tool_choice: named })],
+  ] as const) {
+    const found = await good([...flags], lines);
+    for (const each of found) expect(each).toMatchObject({ content: "", tool_calls: [CALL] });
+  }
+});
+
+test("calls of a format that drops those of undeclared tools are told where none is declared", async () => {
+  const text = '<|message_model|>f<|content_invoke_tool_json|>{"name":"f","args":{"a": 1.0}}<|end_message|>';
+  const inkling = ["--tool-call-parser", "inkling"];
+  const [found] = await good(inkling, [{ chunks: [text] }]);
+  expect(found).toMatchObject({ content: "", tool_calls: [CALL], finish_reason: "tool_calls" });
+});
+
 describe("with a model", () => {
   test("the parsers are those of its template, for text as for ids", async () => {
     const ids = [...demoTokenizer.encode(TEXT)];
@@ -191,10 +215,10 @@ describe("mistakes", () => {
 
   test("names that do not exist or do not go together, and nothing to parse by", async () => {
     expect(await parse(["--tool-call-parser", "nope"], [])).toMatchObject({
-      status: 1,
+      status: 2,
       err: expect.stringContaining("There is no tool call parser 'nope'"),
     });
-    expect((await parse(["--tool-call-parser", "qwen", "--reasoning-parser", "harmony"], [])).status).toBe(1);
+    expect((await parse(["--tool-call-parser", "qwen", "--reasoning-parser", "harmony"], [])).status).toBe(2);
     expect(await parse([], [])).toMatchObject({ status: 2, lines: [] });
   });
 });

@@ -205,3 +205,35 @@ test("what a model's vectors are is looked up only where the engine does not gen
     ["embeds", { matryoshka: "any", classes: undefined }],
   ]);
 });
+
+describe("model cards", () => {
+  const load = async (...args: string[]) => {
+    const catalog = new ModelCatalog(config(...args), undefined, testCompute);
+    await catalog.add(info(), new Bundled());
+    await catalog.add(info({ servedModelName: "other" }), new Bundled());
+    return catalog
+      .entries()
+      .map(({ parsers, aliases, template }) => ({ ...parsers, aliases, encoder: template?.encoder }));
+  };
+  const card = "served:tool_parser=pythonic:reasoning_parser=base:chat_template=deepseek_v32:alias=a:alias=b";
+
+  test("are for their model alone, and go before what its files say", async () => {
+    const [found] = await load();
+    const [carded, other] = await load("--model-card", card);
+    const aliases = ["a", "b"];
+    expect(carded).toEqual({ tool: "pythonic", reasoning: "base", aliases, encoder: "deepseek_v32" });
+    expect(other).toEqual(found!);
+  });
+  test("what a flag sets for all models goes before a card", async () => {
+    const [carded, other] = await load(
+      "--model-card",
+      card,
+      "--tool-call-parser",
+      "hermes",
+      "--model-alias",
+      "c=served",
+    );
+    expect(carded).toMatchObject({ tool: "hermes", reasoning: "base", aliases: ["c", "a", "b"] });
+    expect(other).toMatchObject({ tool: "hermes" });
+  });
+});

@@ -40,6 +40,17 @@ test("where one call is wanted, nothing comes of those behind it, even if it was
   expect([parts.satisfied, parts.complete]).toEqual([false, 0]);
 });
 
+test("where one call is wanted, nothing comes behind it", () => {
+  const parts = made({ single: true });
+  parts.text("a");
+  parts.toolStart(0, "f", "a");
+  parts.toolEnd(0);
+  parts.text(" tail");
+  parts.reasoning("thought");
+  parts.finish();
+  expect(parts.take().map(({ type }) => type)).toEqual(["text", "tool_start", "tool_end"]);
+});
+
 test("the text of a custom tool, also of a call that was cut off or followed by another", () => {
   const parts = made({ customTools: new Set(["f"]) });
   parts.toolStart(0, "f", "a");

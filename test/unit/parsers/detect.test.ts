@@ -1,12 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { beginsInReasoning, type DetectedParsers, detectParsers, opensReasoning } from "../../../src/parsers/detect.ts";
-import { defaultStart } from "../../../src/parsers/names.ts";
+import { defaultStart, familiesOf } from "../../../src/parsers/names.ts";
 import { createOutputParser } from "../../../src/parsers/parser.ts";
 
 const both = (tool: string | undefined, reasoning: string | undefined): DetectedParsers => ({
   ...(reasoning === undefined ? {} : { reasoning }),
   ...(tool === undefined ? {} : { tool }),
+});
+
+test("names that vLLM gives parsers of these formats", () => {
+  for (const name of ["cohere_command3", "cohere_command4", "poolside_v1", "solar_open2"])
+    expect(familiesOf(name, name)).toMatchObject({ reasoning: {}, tool: {} });
+  expect(familiesOf(undefined, "minicpm5").tool).toBeDefined();
 });
 
 describe("parsers of a model", () => {
