@@ -9,7 +9,8 @@ import { checkEvents } from "../support/schemas/responses-order.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { eventually, startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
-import { failureOf } from "./support/responses.ts";
+import { openAiClient } from "./support/responses.ts";
+import { failureOf } from "./support/scripted.ts";
 
 const WORDS = Array.from({ length: 60 }, (_, n) => `word${n}`).join(" ");
 const SCRIPT = JSON.stringify([
@@ -34,7 +35,6 @@ const historyUrl = (): string => {
   folders.push(folder);
   return `sqlite:${join(folder, "history.db")}`;
 };
-const clientOf = ({ url }: TestGateway): OpenAI => new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
 /** Each call of its own connection: any of the threads may take it. */
 const anew = (): OpenAI =>
   new OpenAI({
@@ -219,7 +219,7 @@ describe("a gateway that is killed", () => {
     let alive = true;
     const ask = async (background: boolean): Promise<void> => {
       for (let n = 0; alive; n++) {
-        const body = await clientOf(doomed)
+        const body = await openAiClient(doomed)
           .responses.create({ model, input: background && n % 2 === 0 ? "Say it slowly" : "quickly", background })
           .catch(() => undefined);
         if (body !== undefined) (background ? begun : done).push(body.id);
@@ -239,7 +239,7 @@ describe("a gateway that is killed", () => {
 
     const heir = await startGateway([engine], args);
     try {
-      const client = clientOf(heir);
+      const client = openAiClient(heir);
       for (const id of done)
         expect(checked(await client.responses.retrieve(id))).toMatchObject({
           status: "completed",
@@ -265,17 +265,22 @@ describe("a gateway that is killed", () => {
     const doomed = await startGateway([engine], ["--history-url", url]);
     const other = await startGateway([engine], ["--history-url", url]);
     try {
-      const stream = await clientOf(doomed).responses.create({ model, input: "never", background: true, stream: true });
+      const stream = await openAiClient(doomed).responses.create({
+        model,
+        input: "never",
+        background: true,
+        stream: true,
+      });
       const [first] = [await stream[Symbol.asyncIterator]().next()];
       const { id } = (first.value as { response: { id: string } }).response;
-      const following = collected(await clientOf(other).responses.retrieve(id, { stream: true })).then(
+      const following = collected(await openAiClient(other).responses.retrieve(id, { stream: true })).then(
         () => "ended",
         (error: unknown) => error,
       );
       await Bun.sleep(300);
       doomed.program.kill("SIGKILL");
       expect(await following).toBeInstanceOf(OpenAI.APIError);
-      expect(await clientOf(other).responses.retrieve(id)).toMatchObject({ status: "failed" });
+      expect(await openAiClient(other).responses.retrieve(id)).toMatchObject({ status: "failed" });
       await eventually(async () => (await engine.stats()).open === 0);
     } finally {
       await doomed.stop();
@@ -286,12 +291,12 @@ describe("a gateway that is killed", () => {
   test("that is stopped in time ends its work first, within its grace", async () => {
     const url = historyUrl();
     const doomed = await startGateway([engine], ["--history-url", url]);
-    const slow = await clientOf(doomed).responses.create({ model, input: "Say it slowly", background: true });
+    const slow = await openAiClient(doomed).responses.create({ model, input: "Say it slowly", background: true });
     await Bun.sleep(200);
     expect(await doomed.program.stop()).toBe(0);
     const heir = await startGateway([engine], ["--history-url", url]);
     try {
-      expect(await clientOf(heir).responses.retrieve(slow.id)).toMatchObject({
+      expect(await openAiClient(heir).responses.retrieve(slow.id)).toMatchObject({
         status: "completed",
         output_text: WORDS,
       });

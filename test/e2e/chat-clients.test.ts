@@ -1,27 +1,17 @@
 /** Chat Completions of the compiled program, judged by the clients that speak it: openai, @openai/agents, and ai with @ai-sdk/openai. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
-import { Agent, tool as agentTool, OpenAIProvider, Runner } from "@openai/agents";
-import { APICallError, generateText, Output, stepCountIs, streamText, tool } from "ai";
+import { generateText, stepCountIs, streamText } from "ai";
 import OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
+import * as agentCases from "./support/agents.ts";
+import * as aiCases from "./support/ai.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { user } from "./support/processes.ts";
-import {
-  BOTH,
-  CITIES,
-  degrees,
-  failureOf,
-  HELLO,
-  LONG,
-  ONE,
-  type ResponsesServer,
-  startResponses,
-  THOUGHT,
-  YES,
-} from "./support/responses.ts";
+import { type ResponsesServer, startResponses } from "./support/responses.ts";
+import { BOTH, CITIES, degrees, failureOf, HELLO, LONG, ONE, THOUGHT, YES } from "./support/scripted.ts";
 
 let server: ResponsesServer;
 beforeAll(async () => {
@@ -149,89 +139,45 @@ describe("openai", () => {
 });
 
 describe("@openai/agents", () => {
-  let runner: Runner;
+  let agents: agentCases.Agents;
   beforeAll(() => {
-    const modelProvider = new OpenAIProvider({ openAIClient: server.client as never, useResponses: false });
-    runner = new Runner({ modelProvider, tracingDisabled: true });
-  });
-  const agent = (more: object = {}) =>
-    new Agent({ name: "Tester", instructions: "Be brief.", model: server.model, ...more });
-
-  test(covers("Chat Completions", "text", "@openai/agents"), async () => {
-    const result = await runner.run(agent(), "say hello");
-    expect(result.finalOutput).toBe(HELLO);
-    expect(result.rawResponses[0]!.usage.outputTokens).toBeGreaterThan(5);
+    agents = agentCases.agentsOf(server.client, server.model, false);
   });
 
-  test(covers("Chat Completions", "stream", "@openai/agents"), async () => {
-    const result = await runner.run(agent(), "say hello", { stream: true });
-    let text = "";
-    for await (const event of result)
-      if (event.type === "raw_model_stream_event" && event.data.type === "output_text_delta") text += event.data.delta;
-    await result.completed;
-    expect([text, result.finalOutput]).toEqual([HELLO, HELLO]);
-  });
+  test(covers("Chat Completions", "text", "@openai/agents"), () => agentCases.answers(agents));
+
+  test(covers("Chat Completions", "stream", "@openai/agents"), () => agentCases.streams(agents));
 
   test(covers("Chat Completions", "reasoning that is not shown", "@openai/agents"), async () => {
     for (const stream of [false, true]) {
-      const result = stream
-        ? await runner.run(agent(), "think first", { stream })
-        : await runner.run(agent(), "think first");
-      if ("completed" in result) await result.completed;
+      const result = await agentCases.runTo(agents, agents.agent(), "think first", stream);
       expect(result.finalOutput?.trim()).toBe(YES);
     }
   });
 
-  async function goBothWays(input: string, cities: readonly string[], answer: string): Promise<void> {
-    for (const stream of [false, true]) {
-      const asked: string[] = [];
-      const weather = agentTool({
-        name: "get_weather",
-        description: "Tells the weather",
-        parameters: place,
-        execute: ({ city }) => {
-          asked.push(city);
-          return degrees(city);
-        },
-      });
-      const one = agent({ tools: [weather] });
-      const result = stream ? await runner.run(one, input, { stream }) : await runner.run(one, input);
-      if ("completed" in result) await result.completed;
-      expect([result.finalOutput, asked]).toEqual([answer, [...cities]]);
-    }
-  }
-  test(covers("Chat Completions", "one tool", "@openai/agents"), () => goBothWays("weather of Oslo", ["Oslo"], ONE));
-  test(covers("Chat Completions", "parallel tools", "@openai/agents"), () => goBothWays("both towns", CITIES, BOTH));
+  test(covers("Chat Completions", "one tool", "@openai/agents"), () =>
+    agentCases.callsTools(agents, "weather of Oslo", ["Oslo"], ONE),
+  );
+  test(covers("Chat Completions", "parallel tools", "@openai/agents"), () =>
+    agentCases.callsTools(agents, "both towns", CITIES, BOTH),
+  );
 
-  test(covers("Chat Completions", "structured output", "@openai/agents"), async () => {
-    const result = await runner.run(agent({ outputType: town }), "say JSON");
-    expect(result.finalOutput as unknown).toEqual(JSON.parse(degrees("Oslo")));
-  });
+  test(covers("Chat Completions", "structured output", "@openai/agents"), () => agentCases.givesObjects(agents));
 
-  test(covers("Chat Completions", "error before the first byte", "@openai/agents"), async () => {
-    expect(await failureOf(runner.run(agent(), "refuse"))).toBeInstanceOf(OpenAI.InternalServerError);
-    expect(await failureOf(runner.run(agent(), "refuse busy"))).toBeInstanceOf(OpenAI.RateLimitError);
-  });
+  test(covers("Chat Completions", "error before the first byte", "@openai/agents"), () => agentCases.refuses(agents));
 
-  test(covers("Chat Completions", "error after it", "@openai/agents"), async () => {
-    for (const input of ["fail midway", "cut midway"]) {
-      const result = await runner.run(agent(), input, { stream: true });
-      expect(await failureOf(result.completed)).toBeInstanceOf(OpenAI.APIError);
-    }
-  });
+  test(covers("Chat Completions", "error after it", "@openai/agents"), () => agentCases.failsMidway(agents));
 
   test(covers("Chat Completions", "cut stream", "@openai/agents"), async () => {
-    const result = await runner.run(agent({ modelSettings: { maxTokens: 20 } }), "count up", { stream: true });
+    const result = await agents.runner.run(agents.agent({ modelSettings: { maxTokens: 20 } }), "count up", {
+      stream: true,
+    });
     await result.completed;
     expect(LONG).toStartWith(String(result.finalOutput));
     expect(result.rawResponses[0]!.usage.outputTokens).toBe(20);
   });
 
-  test(covers("Chat Completions", "long stream", "@openai/agents"), async () => {
-    const result = await runner.run(agent(), "count up", { stream: true });
-    await result.completed;
-    expect(result.finalOutput).toBe(LONG);
-  });
+  test(covers("Chat Completions", "long stream", "@openai/agents"), () => agentCases.countsUp(agents));
 });
 
 describe("ai + @ai-sdk/openai", () => {
@@ -240,16 +186,6 @@ describe("ai + @ai-sdk/openai", () => {
     model = createOpenAI({ baseURL: `${server.gateway.url}/v1`, apiKey: "none" }).chat(server.model);
   });
   const ask = (prompt: string) => ({ model, prompt, maxRetries: 0, onError() {} });
-  const weather = (asked: string[]) => ({
-    get_weather: tool({
-      description: "Tells the weather",
-      inputSchema: place,
-      execute: ({ city }) => {
-        asked.push(city);
-        return { city, degrees: 4 };
-      },
-    }),
-  });
 
   test(covers("Chat Completions", "text", "ai + @ai-sdk/openai"), async () => {
     const { text, finishReason, usage } = await generateText(ask("say hello"));
@@ -257,23 +193,16 @@ describe("ai + @ai-sdk/openai", () => {
     expect(usage.outputTokens).toBeGreaterThan(5);
   });
 
-  test(covers("Chat Completions", "stream", "ai + @ai-sdk/openai"), async () => {
-    const result = streamText(ask("say hello"));
-    let text = "";
-    for await (const piece of result.textStream) text += piece;
-    expect([text, await result.finishReason]).toEqual([HELLO, "stop"]);
-  });
+  test(covers("Chat Completions", "stream", "ai + @ai-sdk/openai"), () => aiCases.streams(ask));
 
   /** This client knows no reasoning of Chat Completions: it must not be in its way. */
-  test(covers("Chat Completions", "reasoning that is not shown", "ai + @ai-sdk/openai"), async () => {
-    const { text, usage } = await generateText(ask("think first"));
-    expect(text.trim()).toBe(YES);
-    expect(usage.outputTokenDetails.reasoningTokens).toBeGreaterThan(0);
-  });
+  test(covers("Chat Completions", "reasoning that is not shown", "ai + @ai-sdk/openai"), () =>
+    aiCases.hidesReasoning(ask),
+  );
 
   test(covers("Chat Completions", "one tool", "ai + @ai-sdk/openai"), async () => {
     const asked: string[] = [];
-    const body = { ...ask("weather of Oslo"), tools: weather(asked), stopWhen: stepCountIs(3) };
+    const body = { ...ask("weather of Oslo"), tools: aiCases.weather(asked), stopWhen: stepCountIs(3) };
     const { text, steps } = await generateText(body);
     expect([text, asked, steps.length]).toEqual([ONE, ["Oslo"], 2]);
     expect(steps[0]!.finishReason).toBe("tool-calls");
@@ -281,50 +210,18 @@ describe("ai + @ai-sdk/openai", () => {
 
   test(covers("Chat Completions", "parallel tools", "ai + @ai-sdk/openai"), async () => {
     const asked: string[] = [];
-    const result = streamText({ ...ask("both towns"), tools: weather(asked), stopWhen: stepCountIs(3) });
+    const result = streamText({ ...ask("both towns"), tools: aiCases.weather(asked), stopWhen: stepCountIs(3) });
     await result.consumeStream();
     expect([await result.text, asked]).toEqual([BOTH, CITIES]);
   });
 
-  test(covers("Chat Completions", "structured output", "ai + @ai-sdk/openai"), async () => {
-    const { output } = await generateText({ ...ask("say JSON"), output: Output.object({ schema: town }) });
-    expect(output).toEqual(JSON.parse(degrees("Oslo")));
-    const streamed = streamText({ ...ask("say JSON"), output: Output.object({ schema: town }) });
-    await streamed.consumeStream();
-    expect(await streamed.output).toEqual(JSON.parse(degrees("Oslo")));
-  });
+  test(covers("Chat Completions", "structured output", "ai + @ai-sdk/openai"), () => aiCases.givesObjects(ask));
 
-  test(covers("Chat Completions", "error before the first byte", "ai + @ai-sdk/openai"), async () => {
-    const error = await failureOf(generateText(ask("refuse")));
-    expect(APICallError.isInstance(error)).toBe(true);
-    expect(error).toMatchObject({ statusCode: 500, message: "boom", isRetryable: true });
-    expect(await failureOf(generateText(ask("refuse busy")))).toMatchObject({ statusCode: 429, isRetryable: true });
-  });
+  test(covers("Chat Completions", "error before the first byte", "ai + @ai-sdk/openai"), () => aiCases.refuses(ask));
 
-  test(covers("Chat Completions", "error after it", "ai + @ai-sdk/openai"), async () => {
-    for (const prompt of ["fail midway", "cut midway"]) {
-      const errors: unknown[] = [];
-      let text = "";
-      for await (const part of streamText(ask(prompt)).fullStream) {
-        if (part.type === "text-delta") text += part.text;
-        if (part.type === "error") errors.push(part.error);
-      }
-      expect(text).toStartWith("alpha");
-      expect(errors.length).toBeGreaterThan(0);
-    }
-  });
+  test(covers("Chat Completions", "error after it", "ai + @ai-sdk/openai"), () => aiCases.failsMidway(ask));
 
-  test(covers("Chat Completions", "cut stream", "ai + @ai-sdk/openai"), async () => {
-    const cut = streamText({ ...ask("count up"), maxOutputTokens: 20 });
-    await cut.consumeStream();
-    expect([await cut.finishReason, (await cut.usage).outputTokens]).toEqual(["length", 20]);
-  });
+  test(covers("Chat Completions", "cut stream", "ai + @ai-sdk/openai"), () => aiCases.isCut(ask));
 
-  test(covers("Chat Completions", "long stream", "ai + @ai-sdk/openai"), async () => {
-    const result = streamText(ask("count up"));
-    let pieces = 0;
-    for await (const _ of result.textStream) pieces++;
-    expect(await result.text).toBe(LONG);
-    expect(pieces).toBeGreaterThan(500);
-  });
+  test(covers("Chat Completions", "long stream", "ai + @ai-sdk/openai"), () => aiCases.countsUp(ask));
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { BUILD_MS } from "./support/binary.ts";
 import { chat, startEngine, startGateway, type TestEngine, type TestGateway, user } from "./support/processes.ts";
+import { openAiClient } from "./support/responses.ts";
 
 const SCRIPT = `
 - contains: say emoji
@@ -29,7 +30,7 @@ for (const threads of [1, 2]) {
           [engine],
           ["--threads", String(threads), "--engine-transport", transport, "--model-alias", "pet=collie-demo"],
         );
-        client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "none", maxRetries: 0 });
+        client = openAiClient(gateway);
         model = gateway.model;
       }, BUILD_MS);
       afterAll(async () => {

@@ -6,7 +6,8 @@ import { lastResults } from "../support/schemas/generate.ts";
 import { BUILD_MS, collieBinary } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { eventually, startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
-import { failureOf, LONG } from "./support/responses.ts";
+import { openAiClient } from "./support/responses.ts";
+import { failureOf, LONG } from "./support/scripted.ts";
 
 const HELLO = "naïve 👩‍👩‍👧 日本 done";
 const midway = { text: "alpha beta gamma delta epsilon", ms_per_token: 20, finish_reason: "stop" };
@@ -30,7 +31,7 @@ beforeAll(async () => {
   collieBinary();
   engine = await startEngine(SCRIPT, ["--speed", "0"]);
   gateway = await startGateway([engine], ["--threads", "2"]);
-  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "none", maxRetries: 0 });
+  client = openAiClient(gateway);
   model = gateway.model;
 }, BUILD_MS);
 afterAll(async () => {

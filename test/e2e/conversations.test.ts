@@ -9,7 +9,7 @@ import { check } from "../support/schemas/responses.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
-import { failureOf } from "./support/responses.ts";
+import { failureOf } from "./support/scripted.ts";
 
 const SCRIPT = JSON.stringify([
   { contains: "I am Ann", text: "You are Ann" },

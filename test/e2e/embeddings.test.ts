@@ -8,6 +8,7 @@ import { demoModelFiles } from "../../src/tokenizer/demo-model.ts";
 import { BUILD_MS, collieBinary } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { eventually, startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
+import { openAiClient } from "./support/responses.ts";
 
 const DIMENSIONS = 64;
 const folder = mkdtempSync(join(tmpdir(), "collie-embeddings-"));
@@ -29,7 +30,7 @@ beforeAll(async () => {
   const args = ["--model-path", folder, "--served-model-name", "vectors", "--context-length", "100"];
   engines = await Promise.all([0, 1].map(() => startEngine(SCRIPT, [...args, "--pooling-dim", String(DIMENSIONS)])));
   gateway = await startGateway(engines, ["--threads", "2"]);
-  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "none", maxRetries: 0 });
+  client = openAiClient(gateway);
 }, BUILD_MS);
 afterAll(async () => {
   await gateway?.stop();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { BUILD_MS } from "./support/binary.ts";
 import { chat, startEngine, startGateway, type TestEngine, type TestGateway, user } from "./support/processes.ts";
+import { openAiClient } from "./support/responses.ts";
 
 const TEXT = "alpha beta gamma delta epsilon zeta eta theta";
 const before = (code: string, words: string) => `
@@ -118,7 +119,7 @@ describe("engine faults", () => {
       }
 
       test("the openai client throws at an error event", async () => {
-        const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "none", maxRetries: 0 });
+        const client = openAiClient(gateway);
         const stream = client.chat.completions.stream({ model: gateway.model, messages: user("midway status") });
         await expect(stream.finalChatCompletion()).rejects.toBeInstanceOf(OpenAI.APIError);
       });

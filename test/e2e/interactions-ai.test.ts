@@ -1,25 +1,14 @@
 /** Interactions of the compiled program, judged by `ai` with `google.interactions(model)` of @ai-sdk/google. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createGoogle } from "@ai-sdk/google";
-import { APICallError, generateText, Output, stepCountIs, streamText, tool } from "ai";
-import { z } from "zod";
+import { generateText, stepCountIs, streamText } from "ai";
+import * as aiCases from "./support/ai.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
-import {
-  BOTH,
-  CITIES,
-  failureOf,
-  HELLO,
-  type InteractionsServer,
-  LONG,
-  REMEMBERED,
-  SLOW,
-  startInteractions,
-  THOUGHT,
-  YES,
-} from "./support/interactions.ts";
+import { REMEMBERED, SLOW, startInteractions } from "./support/interactions.ts";
+import { BOTH, CITIES, HELLO, type ScriptedServer, THOUGHT, YES } from "./support/scripted.ts";
 
-let server: InteractionsServer;
+let server: ScriptedServer;
 let model: ReturnType<ReturnType<typeof createGoogle>["interactions"]>;
 beforeAll(async () => {
   server = await startInteractions();
@@ -28,16 +17,6 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 const ask = (prompt: string) => ({ model, prompt, maxRetries: 0, onError() {} });
-const weather = (asked: string[]) => ({
-  get_weather: tool({
-    description: "Tells the weather",
-    inputSchema: z.object({ city: z.string() }),
-    execute: ({ city }) => {
-      asked.push(city);
-      return { city, degrees: 4 };
-    },
-  }),
-});
 
 test(covers("Interactions", "text", "ai + @ai-sdk/google"), async () => {
   const { text, finishReason, usage, response, providerMetadata } = await generateText(ask("say hello"));
@@ -49,11 +28,7 @@ test(covers("Interactions", "text", "ai + @ai-sdk/google"), async () => {
 });
 
 test(covers("Interactions", "stream", "ai + @ai-sdk/google"), async () => {
-  const result = streamText(ask("say hello"));
-  let text = "";
-  for await (const piece of result.textStream) text += piece;
-  expect([text, await result.finishReason]).toEqual([HELLO, "stop"]);
-  expect((await result.usage).inputTokens).toBeGreaterThan(5);
+  expect(await aiCases.streams(ask)).toBeGreaterThan(5);
 });
 
 test(covers("Interactions", "reasoning", "ai + @ai-sdk/google"), async () => {
@@ -73,71 +48,38 @@ test(covers("Interactions", "one tool", "ai + @ai-sdk/google"), async () => {
   const asked: string[] = [];
   const { text, steps } = await generateText({
     ...ask("weather of Oslo"),
-    tools: weather(asked),
+    tools: aiCases.weather(asked),
     stopWhen: stepCountIs(3),
   });
   expect([text, asked, steps.length]).toEqual([REMEMBERED, ["Oslo"], 2]);
   expect(steps[0]!.finishReason).toBe("tool-calls");
   expect(steps[0]!.reasoningText?.trim()).toBe("One town.");
-  const streamed = streamText({ ...ask("weather of Oslo"), tools: weather(asked), stopWhen: stepCountIs(3) });
+  const streamed = streamText({ ...ask("weather of Oslo"), tools: aiCases.weather(asked), stopWhen: stepCountIs(3) });
   await streamed.consumeStream();
   expect(await streamed.text).toBe(REMEMBERED);
 });
 
 test(covers("Interactions", "parallel tools", "ai + @ai-sdk/google"), async () => {
   const asked: string[] = [];
-  const tools = weather(asked);
+  const tools = aiCases.weather(asked);
   const result = streamText({ ...ask("both towns"), tools, stopWhen: stepCountIs(3) });
   await result.consumeStream();
   expect([await result.text, asked]).toEqual([BOTH, CITIES]);
   expect((await generateText({ ...ask("both towns"), tools, stopWhen: stepCountIs(3) })).text).toBe(BOTH);
 });
 
-test(covers("Interactions", "structured output", "ai + @ai-sdk/google"), async () => {
-  const schema = z.object({ city: z.string(), degrees: z.number() });
-  const wanted = { city: "Oslo", degrees: 4 };
-  const { output } = await generateText({ ...ask("say JSON"), output: Output.object({ schema }) });
-  expect(output).toEqual(wanted);
-  const streamed = streamText({ ...ask("say JSON"), output: Output.object({ schema }) });
-  await streamed.consumeStream();
-  expect(await streamed.output).toEqual(wanted);
-});
+test(covers("Interactions", "structured output", "ai + @ai-sdk/google"), () => aiCases.givesObjects(ask));
 
-test(covers("Interactions", "error before the first byte", "ai + @ai-sdk/google"), async () => {
-  const error = await failureOf(generateText(ask("refuse")));
-  expect(APICallError.isInstance(error)).toBe(true);
-  expect(error).toMatchObject({ statusCode: 500, message: "boom" });
-  expect(await failureOf(generateText(ask("refuse busy")))).toMatchObject({ statusCode: 429, isRetryable: true });
-});
+test(covers("Interactions", "error before the first byte", "ai + @ai-sdk/google"), () => aiCases.refuses(ask));
 
 test(covers("Interactions", "error after it", "ai + @ai-sdk/google"), async () => {
-  for (const prompt of ["fail midway", "cut midway"]) {
-    const errors: unknown[] = [];
-    let text = "";
-    let reason: string | undefined;
-    for await (const part of streamText(ask(prompt)).fullStream) {
-      if (part.type === "text-delta") text += part.text;
-      if (part.type === "error") errors.push(part.error);
-      if (part.type === "finish") reason = part.finishReason;
-    }
-    expect(text).toStartWith("alpha");
-    expect([errors.length, reason]).toEqual([1, "error"]);
-  }
+  const end = { errors: 1, reason: "error" };
+  expect(await aiCases.failsMidway(ask)).toEqual([end, end]);
 });
 
-test(covers("Interactions", "cut stream", "ai + @ai-sdk/google"), async () => {
-  const cut = streamText({ ...ask("count up"), maxOutputTokens: 20 });
-  await cut.consumeStream();
-  expect([await cut.finishReason, (await cut.usage).outputTokens]).toEqual(["length", 20]);
-});
+test(covers("Interactions", "cut stream", "ai + @ai-sdk/google"), () => aiCases.isCut(ask));
 
-test(covers("Interactions", "long stream", "ai + @ai-sdk/google"), async () => {
-  const result = streamText(ask("count up"));
-  let pieces = 0;
-  for await (const _ of result.textStream) pieces++;
-  expect(await result.text).toBe(LONG);
-  expect(pieces).toBeGreaterThan(500);
-});
+test(covers("Interactions", "long stream", "ai + @ai-sdk/google"), () => aiCases.countsUp(ask));
 
 test(covers("Interactions", "a conversation that the server keeps", "ai + @ai-sdk/google"), async () => {
   const first = await generateText(ask("my name is Ann"));

@@ -4,21 +4,10 @@ import { GoogleGenAI, type Interactions } from "@google/genai";
 import { checkEvents, checkInteraction, type InteractionEvent, type Told } from "../support/schemas/interactions.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
-import {
-  BOTH,
-  CITIES,
-  failureOf,
-  HELLO,
-  type InteractionsServer,
-  LONG,
-  REMEMBERED,
-  SLOW,
-  startInteractions,
-  THOUGHT,
-  YES,
-} from "./support/interactions.ts";
+import { REMEMBERED, SLOW, startInteractions } from "./support/interactions.ts";
+import { BOTH, CITIES, failureOf, HELLO, LONG, type ScriptedServer, THOUGHT, YES } from "./support/scripted.ts";
 
-let server: InteractionsServer;
+let server: ScriptedServer;
 let client: GoogleGenAI["interactions"];
 let model: string;
 beforeAll(async () => {

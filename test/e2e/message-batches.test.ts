@@ -7,8 +7,9 @@ import Anthropic from "@anthropic-ai/sdk";
 import { batch, batchResult, check } from "../support/schemas/messages.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
-import { failureOf, HELLO, type MessagesServer, startMessages } from "./support/messages.ts";
+import { anthropicClient, type MessagesServer, startMessages } from "./support/messages.ts";
 import { eventually, startGateway } from "./support/processes.ts";
+import { failureOf, HELLO } from "./support/scripted.ts";
 
 let server: MessagesServer;
 let client: Anthropic;
@@ -93,7 +94,7 @@ test(covers("Message Batches", "cancel and delete", "@anthropic-ai/sdk"), async 
 
 test(covers("Message Batches", "a gateway that is killed: the next one goes on", "@anthropic-ai/sdk"), async () => {
   const first = await startGateway([server.engine], kept());
-  const by = new Anthropic({ baseURL: first.url, apiKey: "none", maxRetries: 0 });
+  const by = anthropicClient(first);
   const texts = ["say hello", ...Array<string>(30).fill("slowly")];
   const made = await by.messages.batches.create(requests(...texts));
   // the first answers are stored, others are under way
@@ -112,7 +113,7 @@ test(covers(
   "@anthropic-ai/sdk",
 ), async () => {
   const first = await startGateway([server.engine], kept());
-  const by = new Anthropic({ baseURL: first.url, apiKey: "none", maxRetries: 0 });
+  const by = anthropicClient(first);
   const made = await by.messages.batches.create(requests(...Array<string>(20).fill("slowly")));
   await eventually(async () => (await server.engine.stats()).open >= 15, 5000);
   await first.stop();

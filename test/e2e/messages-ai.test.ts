@@ -1,23 +1,13 @@
 /** Messages of the compiled program, judged by `ai` with @ai-sdk/anthropic. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createAnthropic } from "@ai-sdk/anthropic";
-import { APICallError, generateText, Output, stepCountIs, streamText, tool } from "ai";
-import { z } from "zod";
+import { APICallError, generateText, Output, stepCountIs, streamText } from "ai";
+import * as aiCases from "./support/ai.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
-import {
-  BOTH,
-  CITIES,
-  failureOf,
-  HELLO,
-  LONG,
-  type MessagesServer,
-  ONE,
-  startMessages,
-  THOUGHT,
-  YES,
-} from "./support/messages.ts";
+import { type MessagesServer, startMessages } from "./support/messages.ts";
 import { eventually } from "./support/processes.ts";
+import { BOTH, CITIES, failureOf, HELLO, LONG, ONE, THOUGHT, YES } from "./support/scripted.ts";
 
 let server: MessagesServer;
 let model: ReturnType<ReturnType<typeof createAnthropic>>;
@@ -29,16 +19,6 @@ afterAll(() => server?.stop());
 
 const ask = (prompt: string) => ({ model, prompt, maxRetries: 0, maxOutputTokens: 20_000, onError() {} });
 const THINK = { anthropic: { thinking: { type: "adaptive" as const } } };
-const weather = (asked: string[]) => ({
-  get_weather: tool({
-    description: "Tells the weather",
-    inputSchema: z.object({ city: z.string() }),
-    execute: ({ city }) => {
-      asked.push(city);
-      return { city, degrees: 4 };
-    },
-  }),
-});
 
 test(covers("Messages", "text", "ai + @ai-sdk/anthropic"), async () => {
   const { text, finishReason, usage, response } = await generateText(ask("say hello"));
@@ -48,11 +28,7 @@ test(covers("Messages", "text", "ai + @ai-sdk/anthropic"), async () => {
 });
 
 test(covers("Messages", "stream", "ai + @ai-sdk/anthropic"), async () => {
-  const result = streamText(ask("say hello"));
-  let text = "";
-  for await (const piece of result.textStream) text += piece;
-  expect([text, await result.finishReason]).toEqual([HELLO, "stop"]);
-  expect((await result.usage).inputTokens).toBeGreaterThan(5);
+  expect(await aiCases.streams(ask)).toBeGreaterThan(5);
 });
 
 test(covers("Messages", "reasoning", "ai + @ai-sdk/anthropic"), async () => {
@@ -64,7 +40,7 @@ test(covers("Messages", "reasoning", "ai + @ai-sdk/anthropic"), async () => {
   const asked: string[] = [];
   const loop = await generateText({
     ...ask("think of Oslo"),
-    tools: weather(asked),
+    tools: aiCases.weather(asked),
     stopWhen: stepCountIs(3),
     providerOptions: THINK,
   });
@@ -73,8 +49,8 @@ test(covers("Messages", "reasoning", "ai + @ai-sdk/anthropic"), async () => {
 
 async function tools(prompt: string): Promise<{ asked: string[]; text: string }[]> {
   const [whole, streamed]: [string[], string[]] = [[], []];
-  const one = await generateText({ ...ask(prompt), tools: weather(whole), stopWhen: stepCountIs(3) });
-  const other = streamText({ ...ask(prompt), tools: weather(streamed), stopWhen: stepCountIs(3) });
+  const one = await generateText({ ...ask(prompt), tools: aiCases.weather(whole), stopWhen: stepCountIs(3) });
+  const other = streamText({ ...ask(prompt), tools: aiCases.weather(streamed), stopWhen: stepCountIs(3) });
   await other.consumeStream();
   return [
     { asked: whole, text: one.text },
@@ -93,12 +69,15 @@ test(covers("Messages", "parallel tools", "ai + @ai-sdk/anthropic"), async () =>
 });
 
 test(covers("Messages", "structured output", "ai + @ai-sdk/anthropic"), async () => {
-  const schema = z.object({ city: z.string(), degrees: z.number() });
   const providerOptions = { anthropic: { structuredOutputMode: "outputFormat" as const } };
-  const { output } = await generateText({ ...ask("say JSON"), output: Output.object({ schema }), providerOptions });
+  const { output } = await generateText({
+    ...ask("say JSON"),
+    output: Output.object({ schema: aiCases.town }),
+    providerOptions,
+  });
   expect(output).toEqual({ city: "Oslo", degrees: 4 });
   // of models that it does not know it asks for a call of a tool instead
-  const called = await generateText({ ...ask("weather"), output: Output.object({ schema }) });
+  const called = await generateText({ ...ask("weather"), output: Output.object({ schema: aiCases.town }) });
   expect(Object.keys(called.output).sort()).toEqual(["city", "degrees"]);
 });
 

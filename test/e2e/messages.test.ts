@@ -7,20 +7,9 @@ import { z } from "zod";
 import { check, message, modelInfo, modelPage } from "../support/schemas/messages.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
-import {
-  BOTH,
-  CITIES,
-  degrees,
-  failureOf,
-  HELLO,
-  LONG,
-  type MessagesServer,
-  ONE,
-  startMessages,
-  THOUGHT,
-  YES,
-} from "./support/messages.ts";
+import { type MessagesServer, startMessages } from "./support/messages.ts";
 import { eventually } from "./support/processes.ts";
+import { BOTH, CITIES, degrees, failureOf, HELLO, LONG, ONE, THOUGHT, YES } from "./support/scripted.ts";
 
 let server: MessagesServer;
 let client: Anthropic;

@@ -1,23 +1,12 @@
 /** Responses of the compiled program, judged by `ai` with @ai-sdk/openai, whose default model asks for them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
-import { APICallError, generateText, Output, stepCountIs, streamText, tool } from "ai";
-import { z } from "zod";
+import { generateText, stepCountIs, streamText } from "ai";
+import * as aiCases from "./support/ai.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
-import {
-  BOTH,
-  CITIES,
-  degrees,
-  failureOf,
-  HELLO,
-  LONG,
-  ONE,
-  type ResponsesServer,
-  startResponses,
-  THOUGHT,
-  YES,
-} from "./support/responses.ts";
+import { type ResponsesServer, startResponses } from "./support/responses.ts";
+import { BOTH, CITIES, HELLO, ONE, THOUGHT, YES } from "./support/scripted.ts";
 
 let server: ResponsesServer;
 let model: ReturnType<ReturnType<typeof createOpenAI>>;
@@ -28,16 +17,6 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 const ask = (prompt: string) => ({ model, prompt, maxRetries: 0, onError() {} });
-const weather = (asked: string[]) => ({
-  get_weather: tool({
-    description: "Tells the weather",
-    inputSchema: z.object({ city: z.string() }),
-    execute: ({ city }) => {
-      asked.push(city);
-      return { city, degrees: 4 };
-    },
-  }),
-});
 
 test(covers("Responses", "text", "ai + @ai-sdk/openai"), async () => {
   const { text, finishReason, usage, response } = await generateText(ask("say hello"));
@@ -47,10 +26,7 @@ test(covers("Responses", "text", "ai + @ai-sdk/openai"), async () => {
 });
 
 test(covers("Responses", "stream", "ai + @ai-sdk/openai"), async () => {
-  const result = streamText(ask("say hello"));
-  let text = "";
-  for await (const piece of result.textStream) text += piece;
-  expect([text, await result.finishReason]).toEqual([HELLO, "stop"]);
+  expect(await aiCases.streams(ask)).toBeGreaterThan(5);
 });
 
 /** Reasoning is shown where it is a summary: the package knows no other. */
@@ -66,11 +42,7 @@ test(covers("Responses", "reasoning", "ai + @ai-sdk/openai"), async () => {
   expect((await streamed.text).trim()).toBe(YES);
 });
 
-test(covers("Responses", "reasoning that is not shown", "ai + @ai-sdk/openai"), async () => {
-  const { text, usage } = await generateText(ask("think first"));
-  expect(text.trim()).toBe(YES);
-  expect(usage.outputTokenDetails.reasoningTokens).toBeGreaterThan(0);
-});
+test(covers("Responses", "reasoning that is not shown", "ai + @ai-sdk/openai"), () => aiCases.hidesReasoning(ask));
 
 const loop = (
   prompt: string,
@@ -78,7 +50,7 @@ const loop = (
   openai: { store?: boolean; include?: "reasoning.encrypted_content"[] },
 ) => ({
   ...ask(prompt),
-  tools: weather(asked),
+  tools: aiCases.weather(asked),
   stopWhen: stepCountIs(3),
   providerOptions: { openai: { ...openai, reasoningSummary: "auto", forceReasoning: true } },
 });
@@ -106,45 +78,12 @@ test(covers("Responses", "parallel tools", "ai + @ai-sdk/openai"), async () => {
   }
 });
 
-test(covers("Responses", "structured output", "ai + @ai-sdk/openai"), async () => {
-  const schema = z.object({ city: z.string(), degrees: z.number() });
-  const { output } = await generateText({ ...ask("say JSON"), output: Output.object({ schema }) });
-  expect(output).toEqual(JSON.parse(degrees("Oslo")));
-  const streamed = streamText({ ...ask("say JSON"), output: Output.object({ schema }) });
-  await streamed.consumeStream();
-  expect(await streamed.output).toEqual(JSON.parse(degrees("Oslo")));
-});
+test(covers("Responses", "structured output", "ai + @ai-sdk/openai"), () => aiCases.givesObjects(ask));
 
-test(covers("Responses", "error before the first byte", "ai + @ai-sdk/openai"), async () => {
-  const error = await failureOf(generateText(ask("refuse")));
-  expect(APICallError.isInstance(error)).toBe(true);
-  expect(error).toMatchObject({ statusCode: 500, message: "boom" });
-  expect(await failureOf(generateText(ask("refuse busy")))).toMatchObject({ statusCode: 429, isRetryable: true });
-});
+test(covers("Responses", "error before the first byte", "ai + @ai-sdk/openai"), () => aiCases.refuses(ask));
 
-test(covers("Responses", "error after it", "ai + @ai-sdk/openai"), async () => {
-  for (const prompt of ["fail midway", "cut midway"]) {
-    const errors: unknown[] = [];
-    let text = "";
-    for await (const part of streamText(ask(prompt)).fullStream) {
-      if (part.type === "text-delta") text += part.text;
-      if (part.type === "error") errors.push(part.error);
-    }
-    expect(text).toStartWith("alpha");
-    expect(errors.length).toBeGreaterThan(0);
-  }
-});
+test(covers("Responses", "error after it", "ai + @ai-sdk/openai"), () => aiCases.failsMidway(ask));
 
-test(covers("Responses", "cut stream", "ai + @ai-sdk/openai"), async () => {
-  const cut = streamText({ ...ask("count up"), maxOutputTokens: 20 });
-  await cut.consumeStream();
-  expect([await cut.finishReason, (await cut.usage).outputTokens]).toEqual(["length", 20]);
-});
+test(covers("Responses", "cut stream", "ai + @ai-sdk/openai"), () => aiCases.isCut(ask));
 
-test(covers("Responses", "long stream", "ai + @ai-sdk/openai"), async () => {
-  const result = streamText(ask("count up"));
-  let pieces = 0;
-  for await (const _ of result.textStream) pieces++;
-  expect(await result.text).toBe(LONG);
-  expect(pieces).toBeGreaterThan(500);
-});
+test(covers("Responses", "long stream", "ai + @ai-sdk/openai"), () => aiCases.countsUp(ask));

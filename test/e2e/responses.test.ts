@@ -7,20 +7,8 @@ import { checkResponse, type ResponseEvent } from "../support/schemas/responses.
 import { checkEvents } from "../support/schemas/responses-order.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
-import {
-  BOTH,
-  CITIES,
-  CODE,
-  degrees,
-  failureOf,
-  HELLO,
-  LONG,
-  ONE,
-  type ResponsesServer,
-  startResponses,
-  THOUGHT,
-  YES,
-} from "./support/responses.ts";
+import { CODE, type ResponsesServer, startResponses } from "./support/responses.ts";
+import { BOTH, CITIES, degrees, failureOf, HELLO, LONG, ONE, THOUGHT, YES } from "./support/scripted.ts";
 
 let server: ResponsesServer;
 let client: OpenAI;

@@ -6,7 +6,8 @@ import { checkEvents } from "../support/schemas/responses-order.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { eventually } from "./support/processes.ts";
-import { failureOf, HELLO, LONG, type ResponsesServer, startResponses } from "./support/responses.ts";
+import { type ResponsesServer, startResponses } from "./support/responses.ts";
+import { failureOf, HELLO, LONG } from "./support/scripted.ts";
 
 let server: ResponsesServer;
 const sockets: ResponsesWS[] = [];

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import { BUILD_MS } from "./support/binary.ts";
 import { startEngine, startGateway, type TestEngine, type TestGateway, user } from "./support/processes.ts";
+import { openAiClient } from "./support/responses.ts";
 
 /** How a family writes its calls, and the results that it gets. */
 interface Family {
@@ -111,7 +112,7 @@ for (const family of FAMILIES) {
       }
       engine = await startEngine(scriptOf(family), ["--speed", "0"]);
       gateway = await startGateway([engine], args);
-      client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "none", maxRetries: 0 });
+      client = openAiClient(gateway);
       model = gateway.model;
     }, BUILD_MS);
     afterAll(async () => {
