@@ -9,7 +9,7 @@ import { checkEvents } from "../support/schemas/responses-order.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { eventually, startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
-import { openAiClient } from "./support/responses.ts";
+import { openAiClient, scatteredClient } from "./support/responses.ts";
 import { failureOf } from "./support/scripted.ts";
 
 const WORDS = Array.from({ length: 60 }, (_, n) => `word${n}`).join(" ");
@@ -35,14 +35,7 @@ const historyUrl = (): string => {
   folders.push(folder);
   return `sqlite:${join(folder, "history.db")}`;
 };
-/** Each call of its own connection: any of the threads may take it. */
-const anew = (): OpenAI =>
-  new OpenAI({
-    baseURL: `${gateway.url}/v1`,
-    apiKey: "none",
-    maxRetries: 0,
-    defaultHeaders: { connection: "close" },
-  });
+const anew = (): OpenAI => scatteredClient(gateway);
 
 beforeAll(async () => {
   engine = await startEngine(SCRIPT);

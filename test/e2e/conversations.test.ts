@@ -9,6 +9,7 @@ import { check } from "../support/schemas/responses.ts";
 import { BUILD_MS } from "./support/binary.ts";
 import { covers } from "./support/covers.ts";
 import { startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
+import { scatteredClient } from "./support/responses.ts";
 import { failureOf } from "./support/scripted.ts";
 
 const SCRIPT = JSON.stringify([
@@ -20,9 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), "collie-conversations-"));
 let engine: TestEngine;
 let gateway: TestGateway;
 let model: string;
-/** Each call of its own connection: any of the threads may take it. */
-const anew = (): OpenAI =>
-  new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "none", maxRetries: 0, defaultHeaders: { connection: "close" } });
+const anew = (): OpenAI => scatteredClient(gateway);
 
 beforeAll(async () => {
   engine = await startEngine(SCRIPT);

@@ -8,6 +8,7 @@ import { BUILD_MS, collieBinary } from "./support/binary.ts";
 import {
   chat,
   cleanEnv,
+  connect,
   eventually,
   start,
   startEngine,
@@ -234,27 +235,17 @@ for (const threads of ["1", "2"]) {
 
     test("an upload that is under way is waited for", async () => {
       const gateway = await startGateway([engine], ["--threads", threads]);
-      const { hostname, port } = new URL(gateway.url);
-      let heard = "";
-      const socket = await Bun.connect({
-        hostname,
-        port: Number(port),
-        socket: {
-          data(_, data) {
-            heard += data.toString();
-          },
-        },
-      });
+      const connection = await connect(gateway);
       const body = JSON.stringify({ model: gateway.model, messages: user("hello"), max_tokens: 2 });
-      socket.write(
+      connection.write(
         `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
       );
       await Bun.sleep(100);
       gateway.program.kill("SIGTERM");
       await gateway.program.until(/stopping/);
       await Bun.sleep(600);
-      socket.write(body.slice(20));
-      await eventually(() => heard.includes('"finish_reason"'));
+      connection.write(body.slice(20));
+      await eventually(() => connection.heard().includes('"finish_reason"'));
       expect(await gateway.program.exited).toBe(0);
     });
 
@@ -276,27 +267,13 @@ for (const threads of ["1", "2"]) {
 
     test("new requests on connections that are kept open are refused while running ones finish", async () => {
       const gateway = await startGateway([engine], ["--threads", threads]);
-      const { hostname, port } = new URL(gateway.url);
-      let heard = "";
-      let closed = false;
-      const socket = await Bun.connect({
-        hostname,
-        port: Number(port),
-        socket: {
-          data(_, data) {
-            heard += data.toString();
-          },
-          close() {
-            closed = true;
-          },
-        },
-      });
+      const connection = await connect(gateway);
       const post = (content: string) => {
         const body = JSON.stringify({ model: gateway.model, messages: user(content), max_tokens: 2 });
         return `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
       };
-      socket.write(post("hello"));
-      await eventually(() => heard.includes('"finish_reason"'));
+      connection.write(post("hello"));
+      await eventually(() => connection.heard().includes('"finish_reason"'));
       const running = chat(gateway, { model: gateway.model, messages: user("slow stream"), stream: true }).then((r) =>
         r.text(),
       );
@@ -304,10 +281,11 @@ for (const threads of ["1", "2"]) {
       gateway.program.kill("SIGTERM");
       await gateway.program.until(/stopping/);
       await Bun.sleep(100); // the threads are told after that line
-      heard = "";
-      if (!closed) socket.write(post("hello again"));
-      await eventually(() => closed || heard !== "");
-      if (heard !== "") expect(heard).toContain('"code":"shutting_down"');
+      const before = connection.heard().length;
+      const answer = () => connection.heard().slice(before);
+      if (!connection.isClosed()) connection.write(post("hello again"));
+      await eventually(() => connection.isClosed() || answer() !== "");
+      if (answer() !== "") expect(answer()).toContain('"code":"shutting_down"');
       expect(await running).toContain("[DONE]");
       expect(await gateway.program.exited).toBe(0);
     });

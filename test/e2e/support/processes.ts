@@ -171,6 +171,33 @@ export async function startGateway(
   };
 }
 
+/** A connection that a test writes to byte by byte. */
+export interface Connection {
+  write(text: string): void;
+  /** All that came so far. */
+  heard(): string;
+  isClosed(): boolean;
+}
+
+export async function connect({ url }: { readonly url: string }): Promise<Connection> {
+  const { hostname, port } = new URL(url);
+  let heard = "";
+  let closed = false;
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      data(_, data) {
+        heard += data.toString();
+      },
+      close() {
+        closed = true;
+      },
+    },
+  });
+  return { write: (text) => void socket.write(text), heard: () => heard, isClosed: () => closed };
+}
+
 /** Tries until the check holds; gives how long that took in milliseconds, or throws after `ms`. */
 export async function eventually(check: () => Promise<boolean> | boolean, ms = 3000): Promise<number> {
   const started = performance.now();

@@ -1,5 +1,5 @@
 /** What the tests of Responses ask, and how the engine answers it: with Qwen 3's template and parsers. */
-import OpenAI from "openai";
+import OpenAI, { type ClientOptions } from "openai";
 import {
   BOTH,
   CITIES,
@@ -40,5 +40,9 @@ export async function startResponses(): Promise<ResponsesServer> {
 }
 
 /** A client that tries once. */
-export const openAiClient = ({ url }: { readonly url: string }): OpenAI =>
-  new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+export const openAiClient = ({ url }: { readonly url: string }, more: ClientOptions = {}): OpenAI =>
+  new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0, ...more });
+
+/** One that makes a connection for each call: any of the threads may take it. */
+export const scatteredClient = (gateway: { readonly url: string }): OpenAI =>
+  openAiClient(gateway, { defaultHeaders: { connection: "close" } });
