@@ -10,11 +10,11 @@ import { eventTexts } from "../shared/events.ts";
 import { jsonResponse } from "../shared/paging.ts";
 import { writerSink } from "../shared/turn-writer.ts";
 import { interactionWriter, type PreparedInteraction, prepareInteraction } from "./create.ts";
+import { InteractionCancelledError } from "./errors.ts";
 import { followInteraction } from "./follow.ts";
 import { interactionText } from "./object.ts";
 import type { InteractionsRequest } from "./schema.ts";
 import { interactionRow } from "./state.ts";
-import { InteractionCancelledError } from "./writer.ts";
 
 /**
  * Answers a validated request with `background`: by the interaction that has just begun, or by its events as they come. Whoever has the

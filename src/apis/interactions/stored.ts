@@ -7,9 +7,9 @@ import { idHeaders } from "../errors.ts";
 import { isUnfinished } from "../shared/history.ts";
 import { jsonResponse } from "../shared/paging.ts";
 import { cancelFound, deleteRun, findRun, type RunKind } from "../shared/stored-runs.ts";
+import { InteractionCancelledError } from "./errors.ts";
 import { type Position, positionOf } from "./events.ts";
 import { followInteraction, replayedFrames } from "./follow.ts";
-import { InteractionCancelledError } from "./writer.ts";
 
 const INTERACTIONS: RunKind = {
   kind: "interaction",

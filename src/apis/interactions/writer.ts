@@ -3,6 +3,7 @@ import { googleStatusName } from "../google/errors.ts";
 import type { EventWriter } from "../shared/events.ts";
 import type { TurnEnd, TurnItem } from "../shared/turn.ts";
 import type { TurnWriter } from "../shared/turn-writer.ts";
+import { InteractionCancelledError } from "./errors.ts";
 import { InteractionEvents } from "./events.ts";
 import {
   type InteractionHead,
@@ -14,15 +15,6 @@ import {
   usageOf,
   wholeStep,
 } from "./object.ts";
-
-/** An interaction in the background was cancelled. */
-export class InteractionCancelledError extends GatewayError {
-  readonly status = 499;
-  readonly code = "interaction_cancelled";
-  constructor() {
-    super("The interaction was cancelled");
-  }
-}
 
 /** An interaction in its final state. */
 export interface EndedInteraction {
