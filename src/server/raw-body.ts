@@ -11,7 +11,9 @@ const texts = new WeakMap<object, string>();
 
 /** Keeps the text of a parsed body for as long as the body lives, where a prompt may print parts of it. */
 export function rememberText(body: object, text: string): void {
-  if (MEMBERS.some((name) => name in body) || hasObjectArguments(body)) texts.set(body, text);
+  const { generation_config: config } = body as { generation_config?: unknown };
+  const hasVariables = isObject(member(config, "chat_template_kwargs"));
+  if (MEMBERS.some((name) => name in body) || hasVariables || hasObjectArguments(body)) texts.set(body, text);
 }
 
 /**

@@ -20,14 +20,10 @@ export function chatAsk(body: ChatRequest): SamplingAsk {
     ...extensionAsk(body),
     temperature: body.temperature,
     topP: body.top_p,
-    frequencyPenalty: body.frequency_penalty,
-    presencePenalty: body.presence_penalty,
     maxTokens: body.max_completion_tokens ?? body.max_tokens,
     stop: typeof body.stop === "string" ? [body.stop] : body.stop,
     n: body.n,
-    seed: body.seed ?? body.sampling_seed,
     logprobs: body.logprobs === true ? (body.top_logprobs ?? 0) : undefined,
-    logitBias: body.logit_bias,
   };
 }
 

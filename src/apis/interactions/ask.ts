@@ -91,9 +91,8 @@ export function interactionAsk(body: InteractionsRequest, { model, context, open
       "generation_config.thinking_level",
       `generation_config.thinking_level must be one of ${LEVELS.join(", ")}`,
     );
-  const variables = body.chat_template_kwargs ?? undefined;
   const constraint = onlyOne(
-    [...(format ? [format.constraint] : []), ...constraintExtensions(body)],
+    [...(format ? [format.constraint] : []), ...constraintExtensions(body), ...constraintExtensions(config)],
     "response_format",
   );
   return {
@@ -108,10 +107,7 @@ export function interactionAsk(body: InteractionsRequest, { model, context, open
         systemInPlace: true,
         ...(level !== undefined && { reasoningEffort: level }),
         ...(format && { responseFormat: format.responseFormat }),
-        templateVariables:
-          variables === undefined
-            ? {}
-            : (((raw !== undefined && losslessMember(raw, "chat_template_kwargs")) || variables) as Loose),
+        templateVariables: templateVariables(body, raw),
       },
       sampling: sampling(body),
       constraint,
@@ -120,8 +116,19 @@ export function interactionAsk(body: InteractionsRequest, { model, context, open
       stream: body.stream === true || body.background === true,
       param: "input",
       ...dispatchAsk(body),
+      ...dispatchAsk(config),
     },
   };
+}
+
+/** Those in `generation_config` are taken before those beside it. */
+function templateVariables(body: InteractionsRequest, raw: string | undefined): Loose {
+  const inner = body.generation_config?.chat_template_kwargs;
+  if (!inner && !body.chat_template_kwargs) return {};
+  const holder =
+    raw === undefined ? undefined : losslessMember(raw, inner ? "generation_config" : "chat_template_kwargs");
+  const exact = inner && holder instanceof Map ? (holder.get("chat_template_kwargs") as unknown) : holder;
+  return (exact ?? inner ?? body.chat_template_kwargs) as Loose;
 }
 
 /** The engines' extensions may be in `generation_config` or beside it. */
@@ -130,16 +137,12 @@ function sampling(body: InteractionsRequest): TextAsk["sampling"] {
   const outer = extensionAsk(body);
   const given = Object.entries(extensionAsk(config)).filter(([, value]) => value !== undefined && value !== null);
   const inner = given.filter(([name, value]) => name !== "includeStop" || value === true);
-  const extensions = { ...outer, ...Object.fromEntries(inner) };
   return {
-    ...extensions,
+    ...outer,
+    ...Object.fromEntries(inner),
     temperature: config.temperature,
     topP: config.top_p,
     maxTokens: config.max_output_tokens,
     stop: config.stop_sequences,
-    seed: config.seed ?? extensions.seed,
-    frequencyPenalty: config.frequency_penalty,
-    presencePenalty: config.presence_penalty,
-    logitBias: config.logit_bias,
   };
 }

@@ -1,6 +1,6 @@
 /** Google's Interactions in their `steps` schema: what is asked and what is answered. Shapes: the types of @google/genai 3.3. */
 import { type Static, Type as t } from "@sinclair/typebox";
-import { extensionFields, int, maybe, samplingFields } from "../shared/sampling-fields.ts";
+import { extensionFields, int, maybe } from "../shared/sampling-fields.ts";
 
 const anyObject = t.Object({}, { additionalProperties: true });
 
@@ -12,7 +12,6 @@ const generationConfig = t.Object(
   {
     temperature: maybe(t.Number({ minimum: 0, maximum: 2 })),
     top_p: maybe(t.Number({ exclusiveMinimum: 0, maximum: 1 })),
-    seed: maybe(t.Integer()),
     stop_sequences: maybe(t.Array(t.String({ minLength: 1 }), { maxItems: 64 })),
     max_output_tokens: maybe(int({ minimum: 1 })),
     thinking_level: maybe(t.String({ description: "minimal, low, medium, high or xhigh" })),
@@ -22,10 +21,8 @@ const generationConfig = t.Object(
         description: "auto, any, none, validated, or {allowed_tools: {mode, tools}}",
       }),
     ),
-    frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-    presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-    logit_bias: maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 }))),
-    ...samplingFields,
+    chat_template_kwargs: maybe(t.Record(t.String(), t.Unknown())),
+    ...extensionFields,
   },
   { additionalProperties: true },
 );

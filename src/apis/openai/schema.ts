@@ -1,6 +1,6 @@
 /** Fields that Chat Completions and Completions have in common. */
 import { Type as t } from "@sinclair/typebox";
-import { logitBias, maybe, stopStrings } from "../shared/sampling-fields.ts";
+import { maybe, stopStrings } from "../shared/sampling-fields.ts";
 
 export const streamFields = {
   stream: maybe(t.Boolean()),
@@ -16,11 +16,7 @@ export const streamFields = {
 export const openAiSampling = {
   temperature: maybe(t.Number({ minimum: 0, maximum: 2 })),
   top_p: maybe(t.Number({ exclusiveMinimum: 0, maximum: 1 })),
-  frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-  presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
   stop: stopStrings,
-  seed: maybe(t.Integer()),
-  logit_bias: logitBias,
 } as const;
 
 /** `usage` of an answer: see `usage.ts`. */

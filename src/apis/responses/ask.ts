@@ -144,17 +144,12 @@ export const wantsLogprobs = ({ include, top_logprobs: top }: ResponsesRequest):
   include?.includes("message.output_text.logprobs") === true || (top ?? 0) > 0;
 
 function sampling(body: ResponsesRequest): SamplingAsk {
-  const extensions = extensionAsk(body);
   return {
-    ...extensions,
+    ...extensionAsk(body),
     temperature: body.temperature,
     topP: body.top_p,
-    frequencyPenalty: body.frequency_penalty,
-    presencePenalty: body.presence_penalty,
     maxTokens: body.max_output_tokens,
     stop: typeof body.stop === "string" ? [body.stop] : body.stop,
-    seed: body.seed ?? extensions.seed,
-    logitBias: body.logit_bias,
     logprobs: wantsLogprobs(body) ? (body.top_logprobs ?? 0) : undefined,
   };
 }

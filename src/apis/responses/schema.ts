@@ -1,6 +1,6 @@
 /** Requests and objects of Responses: shapes from OpenAI's published API document and the OpenResponses schema. */
 import { type Static, Type as t } from "@sinclair/typebox";
-import { extensionFields, int, logitBias, maybe, nullable, stopStrings } from "../shared/sampling-fields.ts";
+import { extensionFields, int, maybe, nullable, stopStrings } from "../shared/sampling-fields.ts";
 
 const anyObject = t.Object({}, { additionalProperties: true });
 
@@ -55,8 +55,6 @@ const responseFields = {
   max_tool_calls: maybe(int({ minimum: 1 })),
   temperature: maybe(t.Number({ minimum: 0, maximum: 2 })),
   top_p: maybe(t.Number({ exclusiveMinimum: 0, maximum: 1 })),
-  presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
-  frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
   top_logprobs: maybe(int({ minimum: 0, maximum: 20 })),
   metadata: maybe(metadata),
   service_tier: maybe(t.String()),
@@ -68,8 +66,6 @@ const responseFields = {
 /** As in Chat Completions; OpenAI's Responses has none of them. */
 const chatFields = {
   stop: stopStrings,
-  seed: maybe(t.Integer()),
-  logit_bias: logitBias,
   chat_template_kwargs: maybe(t.Record(t.String(), t.Unknown())),
   return_tokens_as_token_ids: maybe(t.Boolean()),
 } as const;

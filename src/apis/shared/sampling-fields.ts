@@ -19,8 +19,12 @@ export const stopStrings = maybe(
 /** By token id. */
 export const logitBias = maybe(t.Record(t.String(), t.Number({ minimum: -100, maximum: 100 })));
 
-/** What engines sample by, beyond what the vendors name. */
+/** What engines sample by; some APIs name the first four themselves. */
 export const samplingFields = {
+  seed: maybe(t.Integer()),
+  frequency_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
+  presence_penalty: maybe(t.Number({ minimum: -2, maximum: 2 })),
+  logit_bias: logitBias,
   top_k: maybe(int({ minimum: -1 })),
   min_p: maybe(t.Number({ minimum: 0, maximum: 1 })),
   repetition_penalty: maybe(t.Number({ exclusiveMinimum: 0, maximum: 2 })),
@@ -63,7 +67,7 @@ const dispatched = t.Object(dispatchFields);
 export type SamplingFields = Static<typeof sampled>;
 export type DispatchFields = Static<typeof dispatched>;
 
-/** What the extensions ask of the sampling; the vendor's own fields come on top. */
+/** What these fields ask of the sampling; an API's other fields come on top. */
 export function extensionAsk(body: SamplingFields): SamplingAsk {
   return {
     topK: body.top_k,
@@ -72,7 +76,10 @@ export function extensionAsk(body: SamplingFields): SamplingAsk {
     minTokens: body.min_tokens,
     stopTokenIds: body.stop_token_ids,
     ignoreEos: body.ignore_eos,
-    seed: body.sampling_seed,
+    seed: body.seed ?? body.sampling_seed,
+    frequencyPenalty: body.frequency_penalty,
+    presencePenalty: body.presence_penalty,
+    logitBias: body.logit_bias,
     skipSpecialTokens: body.skip_special_tokens,
     spacesBetweenSpecialTokens: body.spaces_between_special_tokens,
     includeStop: body.include_stop_str_in_output === true || body.no_stop_trim === true,

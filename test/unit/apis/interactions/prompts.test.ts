@@ -177,6 +177,37 @@ describe("what the engine is asked", () => {
       minP: 0.1,
     });
     expect(await sampling({ generation_config: { max_output_tokens: 1_000_000 } })).toMatchObject({ stop: [] });
+    const both = { seed: 3, frequency_penalty: 0.25, presence_penalty: -0.5, logit_bias: { 5: 2 } };
+    const asked = { seed: 3, frequencyPenalty: 0.25, presencePenalty: -0.5, logitBias: new Map([[5, 2]]) };
+    expect(await sampling(both)).toMatchObject(asked);
+    expect(await sampling({ generation_config: both, seed: 4 })).toMatchObject(asked);
+  });
+
+  test("by the engines' constraints and prompt settings in generation_config", async () => {
+    for (const [config, constraint] of [
+      [{ regex: "a+" }, { kind: "regex", pattern: "a+" }],
+      [{ ebnf: "root ::= x" }, { kind: "grammar", grammar: "root ::= x" }],
+      [{ json_schema: {} }, { kind: "json_schema", schema: "{}" }],
+      [{ guided_choice: ["a", "b"] }, { kind: "choice", choices: ["a", "b"] }],
+      [{ structured_outputs: { regex: "b" } }, { kind: "regex", pattern: "b" }],
+    ] as const)
+      expect((await sampling({ generation_config: config })).constraint).toEqual(constraint as never);
+    await whole(gateway, { generation_config: { truncate_prompt_tokens: 3 } });
+    expect(gateway.engine.calls.at(-1)!.request.tokenIds).toHaveLength(3);
+  });
+
+  test("by template variables in generation_config or beside it", async () => {
+    await gateway.stop();
+    const template = { source: "{{ a }} {{ messages[0].content }}", specials: {} };
+    gateway = interactionsGateway((call) => play(["Fine."], call), { template });
+    for (const where of [
+      { chat_template_kwargs: { a: 1.5 } },
+      { generation_config: { chat_template_kwargs: { a: 1.5 } } },
+    ])
+      expect(await prompted(where)).toBe("1.5 Hi");
+    const raw = `{"model": "${MODEL}", "input": "Hi", "generation_config": {"chat_template_kwargs": {"a": 2.0}}}`;
+    expect((await post(gateway, raw)).status).toBe(200);
+    expect(promptOf(gateway.engine.calls.at(-1)!)).toBe("2.0 Hi");
   });
 
   test("by a format", async () => {
@@ -257,6 +288,7 @@ describe("what is refused", () => {
     [{ response_format: { type: "image" } }, "'image'"],
     [{ response_modalities: ["text", "audio"] }, "'audio'"],
     [{ response_format: { type: "text", mime_type: "application/json" }, regex: "x" }, "Only one constraint"],
+    [{ generation_config: { regex: "y" }, regex: "x" }, "Only one constraint"],
   ])("%j", async (body, message) => {
     const error = await refusal(gateway, body);
     expect(error).toMatchObject({ code: 400, status: "INVALID_ARGUMENT" });

@@ -153,11 +153,17 @@ describe("accepted", () => {
   });
 
   test("sampling reaches the engine", async () => {
-    await post(gateway, { ...ask, temperature: 0.5, top_p: 0.9, top_k: 7, stop_sequences: ["X"], seed: 3 });
+    const penalties = { frequency_penalty: 0.25, presence_penalty: -0.5, logit_bias: { 5: 2 } };
+    const own = { temperature: 0.5, top_p: 0.9, top_k: 7, stop_sequences: ["X"] };
+    await post(gateway, { ...ask, ...own, seed: 3, ...penalties });
     expect(gateway.engine.calls.at(-1)!.request.sampling).toMatchObject({
       temperature: 0.5,
       topP: 0.9,
       topK: 7,
+      seed: 3,
+      frequencyPenalty: 0.25,
+      presencePenalty: -0.5,
+      logitBias: new Map([[5, 2]]),
       maxTokens: 1000,
     });
     const schema = { type: "object", properties: { z: { type: "number" }, a: { type: "number" } } };
