@@ -18,12 +18,15 @@ export function parseObject(text: string, what: string): object {
   return value;
 }
 
-/** Throws BadJsonError for a value that nests beyond reason. `what` begins its message. */
+/**
+ * Throws BadJsonError for a value that nests beyond reason. `what` begins its message. Its objects are then safe to print: one with a
+ * member `toString` would throw a TypeError.
+ */
 export function refuseDepth(value: object, what: string): void {
   if (deeperThan(value, MAX_DEPTH)) throw new BadJsonError(`${what} nests deeper than ${MAX_DEPTH} levels`);
 }
 
-/** Whether a JSON value nests deeper than `limit`, without recursion. */
+/** Whether a JSON value nests deeper than `limit`, without recursion; objects that hide `toString` get another way to be printed. */
 function deeperThan(value: unknown, limit: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -31,6 +34,8 @@ function deeperThan(value: unknown, limit: number): boolean {
     const next: unknown[] = [];
     for (const item of level) {
       if (typeof item !== "object" || item === null) continue;
+      if (Object.hasOwn(item, "toString"))
+        Object.defineProperty(item, Symbol.toPrimitive, { value: () => "an object" });
       for (const child of Array.isArray(item) ? item : Object.values(item)) {
         if (typeof child === "object" && child !== null) next.push(child);
       }

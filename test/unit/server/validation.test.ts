@@ -85,6 +85,28 @@ describe("the way through Elysia's own check gives the same", () => {
     expect(error["message"]).toContain(`'${param}'`);
   });
 
+  test.each([
+    "chat/completions",
+    "completions",
+    "messages",
+    "embeddings",
+    "rerank",
+    "classify",
+    "responses",
+    "interactions",
+  ])("an object with a member toString where a text is due: %s", async (path) => {
+    gateway ??= startGateway();
+    for (const value of [{ toString: 1 }, { toString: {}, valueOf: 2 }]) {
+      const response = await fetch(`${gateway.url}/v1/${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: value, messages: [], input: "a", max_tokens: 1, query: "a", documents: ["b"] }),
+      });
+      expect(response.status).toBe(400);
+      expect(await response.text()).toContain("Invalid 'model': expected string, got an object");
+    }
+  });
+
   test("nothing was asked of the engine", async () => {
     expect(gateway.engine.calls).toEqual([]);
     await gateway.stop();
