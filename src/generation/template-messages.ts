@@ -58,7 +58,7 @@ function arranged(messages: readonly Message[], traits: TemplateTraits, inPlace:
     const isUnknown = message.role === "developer" && !traits.developer;
     return { message: isUnknown ? { ...message, role: "system" } : message, at };
   });
-  if (inPlace) return traits.systemInPlace ? placed : inFrontOrTagged(placed);
+  if (inPlace) return traits.systemInPlace ? betweenRepeatsTagged(placed, traits.turns) : inFrontOrTagged(placed);
   const [first, ...others] = placed.filter(isSystem);
   if (traits.systemAnywhere || first === undefined || (others.length === 0 && placed[0] === first)) return placed;
   return [asOne(first, others), ...placed.filter((each) => !isSystem(each))];
@@ -71,25 +71,47 @@ function asOne(first: Placed, others: readonly Placed[]): Placed {
   return { ...first, message: { ...first.message, content } };
 }
 
-/**
- * A later system message goes to the end of the user message before it, else to the beginning of the one behind it, else it is one of its
- * own. It depends on its neighbours alone, so that a conversation that grows keeps the beginning of its prompt.
- */
+/** Those in front stay, as one; later ones become text of the user. */
 function inFrontOrTagged(placed: readonly Placed[]): Placed[] {
   const end = placed.findIndex((each) => !isSystem(each));
   const leading = end < 0 ? placed : placed.slice(0, end);
   const [first, ...others] = leading;
-  const out = first === undefined ? [] : [others.length === 0 ? first : asOne(first, others)];
+  const front = first === undefined ? [] : [others.length === 0 ? first : asOne(first, others)];
+  return [...front, ...tagged(placed.slice(leading.length), isSystem)];
+}
+
+/**
+ * Those between two messages of one role become text of the user where the template takes no such two: they will be one message, and
+ * nothing can stand within it. What was in front of it would come before what the model has seen without it.
+ */
+function betweenRepeatsTagged(placed: readonly Placed[], { repeats }: TemplateTraits["turns"]): Placed[] {
+  const isOther = (each: Placed) => !isSystem(each);
+  const isBetween = (each: Placed, at: number): boolean => {
+    if (isOther(each)) return false;
+    const [before, behind] = [placed.slice(0, at).findLast(isOther)?.message, placed.slice(at).find(isOther)?.message];
+    if (before === undefined || before.role !== behind?.role || before.toolCalls?.length || behind.toolCalls?.length)
+      return false;
+    return (before.role === "user" && !repeats.user) || (before.role === "assistant" && !repeats.assistant);
+  };
+  return repeats.user && repeats.assistant ? [...placed] : tagged(placed, isBetween);
+}
+
+/**
+ * A system message that is to be text goes to the end of the user message before it, else to the beginning of the one behind it, else it is
+ * one of its own. It depends on its neighbours alone, so that a conversation that grows keeps the beginning of its prompt.
+ */
+function tagged(placed: readonly Placed[], isText: (each: Placed, at: number) => boolean): Placed[] {
+  const out: Placed[] = [];
   /** Of system messages that wait for the user message behind them. */
   let waiting: { readonly tagged: string; readonly at: number } | undefined;
-  for (const each of placed.slice(leading.length)) {
+  for (const [index, each] of placed.entries()) {
     const { message, at } = each;
-    if (isSystem(each)) {
-      const tagged = `<system>\n${contentText(message.content)}\n</system>`;
+    if (isText(each, index)) {
+      const text = `<system>\n${contentText(message.content)}\n</system>`;
       const last = out.at(-1);
-      if (waiting !== undefined) waiting = { tagged: `${waiting.tagged}\n\n${tagged}`, at: waiting.at };
-      else if (last?.message.role === "user") out[out.length - 1] = withText(last, tagged, "behind");
-      else waiting = { tagged, at };
+      if (waiting !== undefined) waiting = { tagged: `${waiting.tagged}\n\n${text}`, at: waiting.at };
+      else if (last?.message.role === "user") out[out.length - 1] = withText(last, text, "behind");
+      else waiting = { tagged: text, at };
       continue;
     }
     if (waiting !== undefined && message.role !== "user") out.push(ownUser(waiting));

@@ -146,6 +146,35 @@ test("a system message between two of the user that become one stands before the
   );
 });
 
+describe("a system message that stays in place, between two of a role that become one, is text of the user there", () => {
+  const name = "Mistral Small's rules";
+  const inPlace = { systemInPlace: true } as const;
+  test.each([
+    [[user("a"), system("s"), user("b")], [user("a\n\n<system>\ns\n</system>\n\nb")]],
+    [
+      [system("r"), user("a"), system("s"), system("t"), user([part("b")]), assistant("c"), system("u"), user("d")],
+      [
+        system("r"),
+        user([part("a\n\n<system>\ns\n</system>\n\n<system>\nt\n</system>\n\nb")]),
+        assistant("c"),
+        system("u"),
+        user("d"),
+      ],
+    ],
+    [
+      [user("a"), assistant("b"), system("s"), assistant("c")],
+      [user("a"), assistant("b"), user("<system>\ns\n</system>"), assistant("c")],
+    ],
+  ] as const)("%j", (messages, wanted) => {
+    expect(prompt(name, messages, inPlace)).toBe(given(name, wanted));
+  });
+
+  test("behind the last message of the user it is a system message", () => {
+    const messages = [user("a"), system("s")];
+    expect(prompt(name, messages, inPlace)).toBe(given(name, messages));
+  });
+});
+
 test("Gemma 2: a system message alone is the user's, and so is one before an answer", () => {
   expect(prompt("Gemma 2", [system("s")])).toBe(given("Gemma 2", [user("s")]));
   expect(prompt("Gemma 2", [system("s"), assistant("a"), user("b")])).toBe(
