@@ -103,7 +103,7 @@ function tables(covered: readonly Covered[]): string {
     }
     lines.push("");
   }
-  return lines.join("\n") + clientVersions(covered);
+  return [...lines, clientVersions(covered)].join("\n");
 }
 
 const versions: Readonly<Record<string, string>> = packageJson.devDependencies;

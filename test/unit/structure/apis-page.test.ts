@@ -37,6 +37,7 @@ describe("the script", () => {
     expect(names(coveredByPage(made))).toEqual(names(covered));
     expect(made).toContain("| text | yes | yes |\n| stream | yes |  |");
     expect(made).toEndWith("<!-- end -->\nbehind\n");
+    expect(made).toContain("|\n\nThe clients: ");
     expect(withTables(made, covered)).toBe(made);
     expect(() => withTables("# x", covered)).toThrow("no place");
   });
