@@ -6,10 +6,16 @@ import { openAiError } from "./openai/errors.ts";
 
 export type ErrorFamily = "openai" | "anthropic" | "google";
 
-/** Chosen by the path, never by how the client says who it is; the list of models, which two APIs have at one path, by the version header. */
+/**
+ * Chosen by the path, never by how the client says who it is; the list of models, which all three have at one path, by a header that
+ * clients of the API always send: the version of Anthropic's, or what Google's say of themselves.
+ */
 export function errorFamily(path: string, headers: Headers): ErrorFamily {
   if (/^\/v1\/messages(?:\/|$)/.test(path)) return "anthropic";
-  if (/^\/v1\/models(?:\/|$)/.test(path)) return headers.has("anthropic-version") ? "anthropic" : "openai";
+  if (/^\/v1\/models(?:\/|$)/.test(path)) {
+    if (headers.has("anthropic-version")) return "anthropic";
+    return headers.has("x-goog-api-client") ? "google" : "openai";
+  }
   if (/^\/(?:v1\/interactions|v1beta|v1alpha)(?:\/|$)/.test(path)) return "google";
   return "openai";
 }

@@ -43,8 +43,8 @@ export function createApp(context: ServerContext) {
   /** Destructured, since Elysia reads the source of its hooks: one that hands the whole event on has each request's cookies, headers and query parsed. */
   function onRequest({ request, set, path }: RequestEvent): Response | undefined {
     // POST handlers say theirs
-    if (request.method !== "POST")
-      Object.assign(set.headers, idHeaders(errorFamily(path ?? "", request.headers), requestId(request, config)));
+    const family = errorFamily(path ?? "", request.headers);
+    if (request.method !== "POST") Object.assign(set.headers, idHeaders(family, requestId(request, config)));
     const origin = request.headers.get("origin");
     if (origin !== null) Object.assign(set.headers, corsHeaders(origin, config.corsAllowedOrigins));
     if (request.method === "OPTIONS") return preflight(request, config.corsAllowedOrigins);
@@ -52,7 +52,7 @@ export function createApp(context: ServerContext) {
     if (request.url.startsWith("/") && request.method === "POST")
       throw new InvalidRequestError("The request needs a Host header with the name of this server");
     if (!needsKey(path)) return undefined;
-    checkKey(request.headers, request.url);
+    checkKey(request.headers, request.url, family);
     if (context.draining()) throw new ShuttingDownError();
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { ErrorFamily } from "../apis/errors.ts";
 import { AuthenticationError } from "../errors.ts";
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
@@ -18,14 +19,22 @@ function keyOfQuery(url: string): string | undefined {
   return at < 0 ? undefined : (new URLSearchParams(url.slice(at)).get("key") ?? undefined);
 }
 
-/** A check that throws AuthenticationError unless the request carries the key. Without a key everybody may pass. */
-export function keyCheck(apiKey: string | undefined): (headers: Headers, url?: string) => void {
+/** How the clients of an API send a key. */
+const HINTS: Readonly<Record<ErrorFamily, string>> = {
+  openai: "'Authorization: Bearer KEY'",
+  anthropic: "'x-api-key: KEY' or 'Authorization: Bearer KEY'",
+  google: "'x-goog-api-key: KEY'",
+};
+
+/**
+ * A check that throws AuthenticationError, in the words of an API, unless the request carries the key. Without a key everybody may pass.
+ */
+export function keyCheck(apiKey: string | undefined): (headers: Headers, url?: string, family?: ErrorFamily) => void {
   if (apiKey === undefined || apiKey === "") return () => {};
   const wanted = digest(apiKey);
-  return (headers, url = "") => {
+  return (headers, url = "", family = "openai") => {
     const key = presentedKey(headers, url);
-    if (key === undefined)
-      throw new AuthenticationError("You didn't provide an API key: send it as 'Authorization: Bearer KEY'");
+    if (key === undefined) throw new AuthenticationError(`You didn't provide an API key: send it as ${HINTS[family]}`);
     if (!timingSafeEqual(digest(key), wanted)) throw new AuthenticationError("Incorrect API key provided");
   };
 }

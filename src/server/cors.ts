@@ -6,7 +6,7 @@ export function corsHeaders(origin: string | null, allowed: readonly string[]): 
   return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "origin" };
 }
 
-const EXPOSED = "x-request-id, request-id, retry-after";
+const EXPOSED = "x-request-id, request-id, retry-after, x-should-retry";
 
 /** Answer to a preflight request. */
 export function preflight(request: Request, allowed: readonly string[]): Response {

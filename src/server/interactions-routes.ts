@@ -2,7 +2,7 @@ import { Elysia, t } from "elysia";
 import { googleErrorResponse } from "../apis/google/errors.ts";
 import { handleBackground } from "../apis/interactions/background.ts";
 import { handleInteractions } from "../apis/interactions/create.ts";
-import { googleModel, googleModelList } from "../apis/interactions/models.ts";
+import { googleModel, googleModelPage } from "../apis/interactions/models.ts";
 import { interactionObject, interactionsRequest } from "../apis/interactions/schema.ts";
 import { cancelInteraction, deleteInteraction, getInteraction } from "../apis/interactions/stored.ts";
 import { queryOf } from "../apis/shared/paging.ts";
@@ -82,17 +82,9 @@ function addInteractions(routes: Elysia, version: string, context: ServerContext
 function addModels(routes: Elysia, version: string, { fleet }: Pick<ServerContext, "fleet">): void {
   const path = `/${version}/models`;
   routes
-    .get(
-      path,
-      ({ request }) => {
-        const query = queryOf(request.url);
-        return googleModelList(fleet.list(), {
-          pageSize: query.get("pageSize") ?? undefined,
-          pageToken: query.get("pageToken") ?? undefined,
-        });
-      },
-      { detail: detail("List models", "In Google's shape; `pageSize` and `pageToken` choose a page.", t.Object({})) },
-    )
+    .get(path, ({ request }) => googleModelPage(fleet.list(), request.url), {
+      detail: detail("List models", "In Google's shape; `pageSize` and `pageToken` choose a page.", t.Object({})),
+    })
     .get(
       `${path}/*`,
       ({ params }) => {

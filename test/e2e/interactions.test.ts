@@ -236,14 +236,17 @@ test(covers("Interactions", "cancel", "@google/genai"), async () => {
 });
 
 test(covers("Models", "list and get", "@google/genai"), async () => {
-  // its default is v1, where models are listed in OpenAI's shape
-  const httpOptions = { baseUrl: server.gateway.url, apiVersion: "v1beta" };
-  const { models } = new GoogleGenAI({ apiKey: "none", httpOptions });
-  const names: string[] = [];
-  for await (const { name } of await models.list()) names.push(name!);
-  expect(names).toContain(`models/${model}`);
-  const found = await models.get({ model });
-  expect(found.name).toBe(`models/${model}`);
-  expect(found.inputTokenLimit).toBeGreaterThan(0);
-  expect((await client.create({ model: names[0]!, input: "say hello" }, ONCE)).output_text).toBe(HELLO);
+  // without a version it asks /v1, where OpenAI's and Anthropic's clients list models as well
+  for (const version of [{}, { apiVersion: "v1beta" }]) {
+    const httpOptions = { baseUrl: server.gateway.url, ...version };
+    const { models } = new GoogleGenAI({ apiKey: "none", httpOptions });
+    const names: string[] = [];
+    for await (const { name } of await models.list({ config: { pageSize: 1 } })) names.push(name!);
+    expect(names).toContain(`models/${model}`);
+    const found = await models.get({ model });
+    expect(found.name).toBe(`models/${model}`);
+    expect(found.inputTokenLimit).toBeGreaterThan(0);
+    expect(await failureOf(models.get({ model: "un/known" }))).toMatchObject({ name: "ApiError", status: 404 });
+    expect((await client.create({ model: names[0]!, input: "say hello" }, ONCE)).output_text).toBe(HELLO);
+  }
 });

@@ -1,6 +1,7 @@
 /** Models as Google's API lists them (google.ai.generativelanguage.v1beta.Model). */
 import { InvalidRequestError } from "../../errors.ts";
 import type { ModelEntry } from "../../fleet/snapshot.ts";
+import { queryOf } from "../shared/paging.ts";
 
 export function googleModel(entry: ModelEntry, name: string = entry.id): Record<string, unknown> {
   const { defaultSampling: sampling, contextLength } = entry;
@@ -22,13 +23,14 @@ export function googleModel(entry: ModelEntry, name: string = entry.id): Record<
 const MOST = 1000;
 const USUAL = 50;
 
-/** A page of all models, aliases included. `token`: where the page before ended. Throws InvalidRequestError. */
-export function googleModelList(
-  entries: readonly ModelEntry[],
-  { pageSize, pageToken }: { readonly pageSize?: string | undefined; readonly pageToken?: string | undefined },
-): Record<string, unknown> {
-  const size = wholeNumber(pageSize, "pageSize") || USUAL;
-  const from = wholeNumber(pageToken, "pageToken");
+/**
+ * A page of all models, aliases included: the one that `pageSize` and `pageToken` (where the page before ended) of a URL name. Throws
+ * InvalidRequestError.
+ */
+export function googleModelPage(entries: readonly ModelEntry[], url: string): Record<string, unknown> {
+  const query = queryOf(url);
+  const size = wholeNumber(query.get("pageSize"), "pageSize") || USUAL;
+  const from = wholeNumber(query.get("pageToken"), "pageToken");
   const all = entries.flatMap((entry) => [entry.id, ...entry.aliases].map((name) => ({ entry, name })));
   const to = from + Math.min(size, MOST);
   return {
@@ -37,8 +39,8 @@ export function googleModelList(
   };
 }
 
-function wholeNumber(text: string | undefined, param: string): number {
-  if (text === undefined || text === "") return 0;
+function wholeNumber(text: string | null, param: string): number {
+  if (text === null || text === "") return 0;
   if (!/^\d{1,9}$/.test(text)) throw new InvalidRequestError(`${param} must be a whole number`, { param });
   return Number(text);
 }

@@ -29,6 +29,8 @@ test("the path chooses the family, never the way to say who calls", () => {
   for (const path of ["/v1/models", "/v1/models/org/name"]) {
     expect(of(path, { "x-api-key": "k" })).toBe("openai");
     expect(of(path, { "anthropic-version": "2023-06-01" })).toBe("anthropic");
+    expect(of(path, { "x-goog-api-client": "google-genai-sdk/1.0" })).toBe("google");
+    expect(of(path, { "x-goog-api-key": "k" })).toBe("openai");
   }
 });
 

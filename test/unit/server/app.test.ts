@@ -129,6 +129,16 @@ describe("keys", () => {
     expect((await fetch(`${locked.url}/v1/models`, { headers })).status).toBe(200);
   });
 
+  test.each([
+    ["/v1/chat/completions", "'Authorization: Bearer KEY'"],
+    ["/v1/messages", "'x-api-key: KEY'"],
+    ["/v1beta/interactions", "'x-goog-api-key: KEY'"],
+  ])("%s without one: what is missing is named as the API's clients send it", async (path, header) => {
+    const response = await fetch(locked.url + path, { method: "POST", body: "{}" });
+    expect(response.status).toBe(401);
+    expect(await response.text()).toContain(header);
+  });
+
   test("probes and the API's page need none", async () => {
     for (const path of ["/health", "/liveness", "/readiness", "/swagger", "/swagger/json"])
       expect((await fetch(locked.url + path)).status).toBe(200);
@@ -191,6 +201,9 @@ describe("ids and cross-origin", () => {
     for (const body of [ask, { ...ask, stream: true }, {}]) {
       const response = await gateway.post(body, { origin: "https://app.example" });
       expect(response.headers.get("access-control-allow-origin")).toBe("https://app.example");
+      expect(response.headers.get("access-control-expose-headers")).toBe(
+        "x-request-id, request-id, retry-after, x-should-retry",
+      );
       expect(response.headers.get("x-request-id")).toBeTruthy();
       await response.text();
     }
@@ -235,6 +248,15 @@ describe("models", () => {
     const response = await fetch(`${open.url}/v1/models/${id}`);
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ id: decodeURIComponent(id), root: MODEL });
+  });
+
+  test("as Google's clients expect them, page by page", async () => {
+    const get = async (path: string) =>
+      (await fetch(open.url + path, { headers: { "x-goog-api-client": "google-genai-sdk/1" } })).json();
+    const first = await get("/v1/models?pageSize=1");
+    expect(first).toMatchObject({ models: [{ name: `models/${MODEL}` }], nextPageToken: "1" });
+    expect(await get("/v1/models?pageToken=1")).toEqual({ models: [await get("/v1/models/demo")] });
+    expect(await get("/v1/models/un/known")).toMatchObject({ error: { code: 404, status: "NOT_FOUND" } });
   });
 
   test("an answer repeats the name that the client used", async () => {
