@@ -26,8 +26,8 @@ export async function handleCompact(
 ): Promise<Response> {
   try {
     checkPrompt(request);
-    const { earlier, items } = await readRequest(request, context, scope);
-    const all = [...earlier, ...inputItems(typeof items === "string" ? items : [...items])];
+    const { earlier, items, kept } = await readRequest(request, context, scope);
+    const all = [...earlier, ...inputItems(typeof items === "string" ? items : [...items], kept)];
     const { model, instructions } = request;
     const asking: ResponsesRequest = {
       model,

@@ -26,7 +26,7 @@ export interface AskedResponse {
   readonly ask: TextAsk;
   /** What it goes on from, oldest first. */
   readonly earlier: readonly Loose[];
-  /** The request's own input, each item with an id. */
+  /** The request's own input, each item with an id of ours. */
   readonly input: readonly Loose[];
   readonly tools: AskedConversation["tools"];
 }
@@ -56,7 +56,7 @@ export async function askedResponse(
 ): Promise<AskedResponse> {
   checkRequest(request);
   const model = context.fleet.model(request.model);
-  const { asked, earlier, items } = await readRequest(request, context, scope, before);
+  const { asked, earlier, items, kept } = await readRequest(request, context, scope, before);
   if (asked.left.size > 0)
     context.log.debug("parts of a request for a response were left out", { request: scope.id, types: [...asked.left] });
   const stores = context.history !== null && request.store !== false;
@@ -66,7 +66,7 @@ export async function askedResponse(
     head: { id: newId("resp_"), createdAt: now(), fields: { ...fields, store: stores } },
     ask: textAsk(request, asked, isFollowed(request)),
     earlier,
-    input: inputItems(typeof items === "string" ? items : [...items]),
+    input: inputItems(typeof items === "string" ? items : [...items], kept),
     tools: asked.tools,
   };
 }

@@ -14,6 +14,8 @@ export interface ReadRequest {
   /** What the request goes on from, oldest first, and its own items; references are replaced. */
   readonly earlier: readonly Loose[];
   readonly items: string | readonly Loose[];
+  /** Those of `items` that came in the place of references. */
+  readonly kept: ReadonlySet<Loose>;
 }
 
 /**
@@ -29,14 +31,14 @@ export async function readRequest(
   const store = storeOf(context);
   const former = before ?? (await contextOf(request, store, scope));
   const own = typeof request.input === "string" ? request.input : (request.input ?? []);
-  const [earlier, items] = await resolved(former, own, store, scope);
+  const { earlier, items, kept } = await resolved(former, own, store, scope);
   const asked = askedConversation(request, {
     context: earlier,
     items,
     raw: rawBody(request),
     open: (blob) => context.sealer.open(scope.tenant, blob, ""),
   });
-  return { asked, earlier, items };
+  return { asked, earlier, items, kept };
 }
 
 const missingId = (param: string) => new InvalidRequestError(`Missing required parameter: '${param}'`, { param });
@@ -65,9 +67,10 @@ async function resolved(
   own: string | readonly Loose[],
   store: ResponseStore | undefined,
   { tenant }: RequestScope,
-): Promise<readonly [readonly Loose[], string | readonly Loose[]]> {
+): Promise<Omit<ReadRequest, "asked">> {
+  const kept = new Set<Loose>();
   const references = [...before, ...(typeof own === "string" ? [] : own)].filter(isReference);
-  if (references.length === 0) return [before, own];
+  if (references.length === 0) return { earlier: before, items: own, kept };
   const ids = references.map(({ id }) => id).filter((id) => typeof id === "string");
   const found = await store?.items([...new Set(ids)], tenant);
   const replaced = (items: readonly Loose[], at?: string) =>
@@ -76,9 +79,12 @@ async function resolved(
       const { id } = item;
       if (typeof id !== "string") throw missingId(`${at ?? "context"}[${i}].id`);
       const known = found?.get(id) ?? before.find((each) => each["id"] === id && !isReference(each));
-      if (known !== undefined) return known;
+      if (known !== undefined) {
+        kept.add(known);
+        return known;
+      }
       const param = at === undefined ? "previous_response_id" : `${at}[${i}]`;
       throw new NotFoundError(`Item with id '${id.slice(0, 100)}' not found.`, { param });
     });
-  return [replaced(before), typeof own === "string" ? own : replaced(own, "input")];
+  return { earlier: replaced(before), items: typeof own === "string" ? own : replaced(own, "input"), kept };
 }

@@ -4,12 +4,13 @@ import { type ContextAsk, loadContext } from "../shared/history.ts";
 import { type IdPrefix, newId } from "../shared/ids.ts";
 import { conversationId } from "./object.ts";
 import type { Loose, ResponsesRequest } from "./schema.ts";
+import { pairsById } from "./trace.ts";
 
 /** A response in its final state. */
 export interface KeptResponse {
   readonly request: ResponsesRequest;
   readonly object: Loose;
-  /** Its own input, each item with an id. */
+  /** Its own input, each item with an id of ours. */
   readonly input: readonly Loose[];
 }
 
@@ -66,30 +67,40 @@ export function stored({ request, object, input }: KeptResponse, tenant: string)
 
 const ID_PREFIXES: ReadonlyMap<unknown, IdPrefix> = new Map([
   ["reasoning", "rs_"],
+  ["function_call", "fc_"],
+  ["function_call_output", "fc_"],
   ["custom_tool_call", "ctc_"],
   ["custom_tool_call_output", "ctc_"],
   ["compaction", "cmp_"],
 ]);
 
-/** The input of a request as items with ids, in the form in which lists show them. */
-export function inputItems(input: ResponsesRequest["input"]): Loose[] {
+const NONE: ReadonlySet<Loose> = new Set();
+
+/**
+ * The input of a request as items with ids, in the form in which lists show them. Ids are ours: two clients that choose the same id shall
+ * not share an item. Only `kept` ones, which came from the store in the place of references, have theirs already.
+ */
+export function inputItems(input: ResponsesRequest["input"], kept: ReadonlySet<Loose> = NONE): Loose[] {
   if (input === undefined || input === null) return [];
   if (typeof input === "string") return [messageItem({ role: "user", content: input })];
-  return input.map((item: Loose) => {
-    const { id } = item;
-    const type = item["type"] ?? (item["role"] === undefined ? undefined : "message");
-    if (type === "message") return messageItem(item);
-    if (typeof id === "string" && id !== "") return item;
-    return { ...item, id: newId(ID_PREFIXES.get(type) ?? "fc_") };
-  });
+  return input.map((item: Loose) => (kept.has(item) ? item : newItem(item)));
+}
+
+function newItem(item: Loose): Loose {
+  const type = item["type"] ?? (item["role"] === undefined ? undefined : "message");
+  if (type === "message") return messageItem(item);
+  const { id, call_id: call } = item;
+  // a call that has no other id is what its result names
+  const named = typeof id === "string" && typeof call !== "string" && pairsById(type) ? { call_id: id } : {};
+  return { ...item, id: newId(ID_PREFIXES.get(type) ?? "item_"), ...named };
 }
 
 function messageItem(item: Loose): Loose {
-  const { id, role, content, status, ...rest } = item;
+  const { id: _theirs, role, content, status, ...rest } = item;
   const part = role === "assistant" ? { type: "output_text", annotations: [], logprobs: [] } : { type: "input_text" };
   return {
     ...rest,
-    id: typeof id === "string" && id !== "" ? id : newId("msg_"),
+    id: newId("msg_"),
     type: "message",
     status: status ?? "completed",
     role,

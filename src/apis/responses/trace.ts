@@ -37,6 +37,12 @@ const OUTPUTS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+const PLAIN_CALLS: ReadonlySet<unknown> = new Set(["function_call", "custom_tool_call"]);
+
+/** Whether an item of this type without a `call_id` is a call that its result names by `id`, or such a result. */
+export const pairsById = (type: unknown): boolean =>
+  PLAIN_CALLS.has(type) || (typeof type === "string" && (CALLS.has(type) || OUTPUTS.has(type)));
+
 /** Calls that hold their results: the members with what was asked for, and with what came of it. */
 const WHOLE: ReadonlyMap<string, readonly [asked: string, gave: string]> = new Map([
   ["mcp_call", ["arguments", "output"]],

@@ -8,6 +8,7 @@ export type IdPrefix =
   | "fc_"
   | "ctc_"
   | "cmp_"
+  | "item_"
   | "steer_"
   | "conv_"
   | "call_"

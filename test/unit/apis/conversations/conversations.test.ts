@@ -87,6 +87,67 @@ test("items are added to the end, listed by pages, read and removed", async () =
   expect(texts(await call("GET", `/${id}/items?order=asc&limit=1`, itemList))).toEqual(["two"]);
 });
 
+test("ids that clients choose are replaced: each item is its own, in this conversation and in others", async () => {
+  begin();
+  const said = (content: string) => ({ type: "message", id: "msg_u", ...user(content) });
+  const first = await call("POST", "", conversation, { items: [said("ALICE SECRET")] });
+  const second = await call("POST", "", conversation, { items: [said("bob")] });
+  await call("POST", `/${second.id}/items`, itemList, { items: [said("carol")] });
+  await whole(gateway, { conversation: second.id, input: [said("dan")] });
+  await whole(gateway, { conversation: second.id, input: [said("eve")] });
+  expect(texts(await call("GET", `/${first.id}/items`, itemList))).toEqual(["ALICE SECRET"]);
+  const all = await call("GET", `/${second.id}/items?order=asc`, itemList);
+  expect(texts(all)).toEqual(["bob", "carol", "dan", "Hello", "eve", "Hello"]);
+  for (const { id } of all.data) expect(id).toMatch(/^msg_[0-9a-f]{50}$/);
+  expect(
+    (await answered(await post(gateway, { input: [{ type: "item_reference", id: "msg_u" }] }), 404))["error"],
+  ).toBeObject();
+});
+
+test("ids that no store could hold are replaced, too, and are told as unknown where they are asked for", async () => {
+  begin();
+  for (const odd of ["x".repeat(600), "a\u0000b", "\ud800"]) {
+    const items = [
+      { id: odd, ...user("one") },
+      { type: "web_search_call", id: odd, status: "completed" },
+    ];
+    const { id } = await call("POST", "", conversation, { items });
+    const told = await whole(gateway, { conversation: id, input: items });
+    expect(told.status).toBe("completed");
+    const { data } = await call("GET", `/${id}/items?order=asc`, itemList);
+    expect(data.map((each) => each.id.replace(/[0-9a-f]{50}$/, ""))).toEqual([
+      "msg_",
+      "item_",
+      "msg_",
+      "item_",
+      "msg_",
+    ]);
+    await answered(await post(gateway, { input: [{ type: "item_reference", id: odd }] }), 404);
+    await answered(await post(gateway, { conversation: odd }), 404);
+    if (odd.isWellFormed()) await answered(await raw("GET", `/${id}/items/${encodeURIComponent(odd)}`), 404);
+  }
+});
+
+test("a call that has no other id keeps its result; a kept item keeps its id", async () => {
+  begin();
+  const { id } = await call("POST", "", conversation, {
+    items: [
+      user("go"),
+      { type: "local_shell_call", id: "sh_1", action: { type: "exec", command: ["ls"] }, status: "completed" },
+    ],
+  });
+  const told = await whole(gateway, {
+    conversation: id,
+    input: [{ type: "local_shell_call_output", id: "sh_1", output: "a.txt" }],
+  });
+  const { data } = await call("GET", `/${id}/items?order=asc`, itemList);
+  expect(data.slice(1, 3)).toMatchObject([{ call_id: "sh_1" }, { call_id: "sh_1" }]);
+  const own = told.output[0]!.id;
+  const again = await whole(gateway, { input: [{ type: "item_reference", id: own }, user("more")] });
+  const list = await answered(await fetch(`${gateway.url}/v1/responses/${again.id}/input_items?order=asc`));
+  expect(list["first_id"]).toBe(own);
+});
+
 test("what is wrong is told with its place", async () => {
   begin();
   const { id } = await call("POST", "", conversation, {});
