@@ -152,7 +152,8 @@ export function createMemory(limits: MemoryLimits): SyncHistory {
     ...conversations.store,
     appendEvents(tenant, id, first, events) {
       const entry = get(tenant, id);
-      if (entry === undefined) return false;
+      if (entry === undefined || !(UNFINISHED_STATUSES as readonly string[]).includes(entry.response.status))
+        return false;
       if (events.length === 0) return true;
       if (first !== entry.nextEvent)
         throw new HistoryConflictError(`the log of '${id}' does not end just before event ${first}`);

@@ -192,7 +192,7 @@ export interface HistoryStore {
   /**
    * Appends to a response's log, whose events are numbered from 0. `first` is the number of the first of these; a log that does not
    * end just before it is a `HistoryConflictError`: append one batch after the other. `events` are JSON texts without line ends.
-   * False if the response is gone: then nobody will read the log.
+   * False if the response is gone, or its status is a final one: the log is over then, whoever has ended it.
    */
   appendEvents(tenant: string, id: string, first: number, events: readonly string[]): Promise<boolean>;
   /**

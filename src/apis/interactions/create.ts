@@ -6,6 +6,7 @@ import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { type PreparedCall, prepareCall } from "../shared/call.ts";
+import { RunOverError } from "../shared/event-log.ts";
 import { type EventWriter, ServerSentEvents } from "../shared/events.ts";
 import { loadContext } from "../shared/history.ts";
 import { newId } from "../shared/ids.ts";
@@ -101,7 +102,10 @@ export function interactionWriter(
       hidesThoughts,
       sign: (thought) => (hidesThoughts ? sealer.seal(tenant, thought) : sealer.sign(tenant, thought)),
       save: keep && ((ended) => keep({ ...ended, head, previousId, input })),
-      onLost: (error) => log.warn("an interaction that failed could not be stored", { request, error: String(error) }),
+      onLost: (error) =>
+        error instanceof RunOverError
+          ? log.debug("an interaction has ended elsewhere", { request })
+          : log.warn("an interaction that failed could not be stored", { request, error: String(error) }),
     },
     out,
   );

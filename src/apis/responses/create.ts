@@ -6,6 +6,7 @@ import { idHeaders } from "../errors.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
+import { RunOverError } from "../shared/event-log.ts";
 import { type EventWriter, ServerSentEvents } from "../shared/events.ts";
 import { newId } from "../shared/ids.ts";
 import { writerSink, writerStreamSink } from "../shared/turn-writer.ts";
@@ -131,7 +132,10 @@ export function responseWriter(
     seal: seals ? (text) => sealer.seal(tenant, text) : undefined,
     logprobs: wantsLogprobs(request) ? (entries) => chatLogprobs(entries, call.model.tokenizer, asIds) : undefined,
     save: keep && ((object) => keep({ request, object, input })),
-    onLost: (error) => log.error("a response could not be stored", { request: scope.id, error }),
+    onLost: (error) =>
+      error instanceof RunOverError
+        ? log.debug("a response has ended elsewhere", { request: scope.id })
+        : log.error("a response could not be stored", { request: scope.id, error }),
     ...(wasQueued !== undefined && { wasQueued }),
   };
   return new ResponseWriter(options, out);

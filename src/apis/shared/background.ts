@@ -2,12 +2,12 @@
  * Work that goes on without its client. The history's row and log are the truth, which all threads and gateways read: the status
  * `canceling` asks the one who works on it to stop, and a row that nobody has updated for `LEASE_MS` has lost its runner.
  */
-import { type GatewayError, NotFoundError } from "../../errors.ts";
+import type { GatewayError } from "../../errors.ts";
 import { type HistoryStore, type NewResponse, type ResponseState, UNFINISHED_STATUSES } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import type { BackgroundRun } from "../../server/runs.ts";
-import { EventLog } from "./event-log.ts";
+import { EventLog, RunOverError } from "./event-log.ts";
 import { endLost } from "./lost-run.ts";
 import { watchRow } from "./row-watch.ts";
 import { retryStore } from "./store-retry.ts";
@@ -41,8 +41,8 @@ export function startRun(
 
   /** It was cancelled or deleted, or ended by others. */
   function reason(state: ResponseState | null): GatewayError | undefined {
-    if (state === null) return new NotFoundError(`'${id}' was deleted`);
-    return state.status === "canceling" || state.updatedAt === null ? cancelled() : undefined;
+    if (state === null || state.updatedAt === null) return new RunOverError();
+    return state.status === "canceling" ? cancelled() : undefined;
   }
   async function whole(): Promise<void> {
     const stopWatch = watchRow({ id, tenant, unfinished: UNFINISHED_STATUSES, reason }, history, abort);

@@ -1,4 +1,4 @@
-import { GatewayError, InternalError, NotFoundError } from "../../errors.ts";
+import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts";
 import { HistoryConflictError } from "../../history/errors.ts";
 import type { HistoryStore } from "../../history/store.ts";
 import { retryStore } from "./store-retry.ts";
@@ -19,6 +19,9 @@ export class TooManyEventsError extends GatewayError {
   }
 }
 
+/** The run's row is gone, or others have ended it: nobody would read what comes, and none of it can be kept. */
+export class RunOverError extends ClientClosedError {}
+
 /**
  * Writes the log of a run: events are numbered from 0 in the order in which they come, and many are stored at once. The last events, which
  * tell how it ended, don't belong here: they are made of the stored result, so that the two can't disagree.
@@ -35,7 +38,7 @@ export class EventLog {
   private closed = false;
   private failure: unknown;
 
-  /** `abort` ends the run: there is no room or no store for its events, or nobody who could read them. */
+  /** `abort` ends the run: there is no room or no store for its events, or it is over for all others (`RunOverError`). */
   constructor(
     private readonly history: HistoryStore,
     private readonly of: { readonly tenant: string; readonly id: string },
@@ -90,8 +93,7 @@ export class EventLog {
     const { tenant, id } = this.of;
     await retryStore(async (attempt) => {
       try {
-        if (!(await this.history.appendEvents(tenant, id, this.stored, events)))
-          throw new NotFoundError(`'${id}' was deleted`);
+        if (!(await this.history.appendEvents(tenant, id, this.stored, events))) throw new RunOverError();
       } catch (error) {
         // one that got no answer was made after all
         if (!(error instanceof HistoryConflictError) || attempt === 1) throw error;

@@ -160,7 +160,7 @@ release(T, ARGV[4])
 return 1`,
   // id first events…
   appendEvents: `
-if call('EXISTS', R(T, ARGV[3])) == 0 then return 'none' end
+if not unfinished[call('HGET', R(T, ARGV[3]), @responses.status)] then return 'over' end
 local log = R(T, ARGV[3]) .. ':events'
 if #ARGV > 4 and call('LLEN', log) ~= tonumber(ARGV[4]) then return 'conflict' end
 for i = 5, #ARGV do call('RPUSH', log, ARGV[i]) end

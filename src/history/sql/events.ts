@@ -1,6 +1,6 @@
 import { HistoryConflictError } from "../errors.ts";
 import { eventsIn, joinEvents } from "../event-text.ts";
-import type { StoredEvent } from "../store.ts";
+import { type StoredEvent, UNFINISHED_STATUSES } from "../store.ts";
 import type { Work } from "./statement.ts";
 import type { Tables } from "./tables.ts";
 
@@ -13,8 +13,12 @@ export function eventWork({ dialect, at, columns }: Tables) {
   const response = `SELECT 1 AS found FROM ${responses} WHERE ${columns("responses", "tenant")} = $1 AND ${columns("responses", "id")} = $2`;
   const here = `${column("tenant")} = $1 AND ${column("response_id")} = $2`;
 
-  const append = `INSERT INTO ${events} (${columns("response_events", "tenant response_id first_sequence last_sequence events")})
-    SELECT $1, $2, ${int("$3")}, ${int("$4")}, $5 WHERE EXISTS (${response}) AND ${int("$3")} = coalesce(
+  const unfinished = `${response} AND ${columns("responses", "status")} IN (${UNFINISHED_STATUSES.map((status) => `'${status}'`).join(", ")})`;
+
+  // the lock waits for who ends the response at this moment, and then sees its new status
+  const append = `WITH open_response AS (${unfinished}${dialect.lock})
+    INSERT INTO ${events} (${columns("response_events", "tenant response_id first_sequence last_sequence events")})
+    SELECT $1, $2, ${int("$3")}, ${int("$4")}, $5 FROM open_response WHERE ${int("$3")} = coalesce(
       (SELECT ${column("last_sequence")} + 1 FROM ${events} WHERE ${here} ORDER BY ${column("first_sequence")} DESC LIMIT 1), 0)
     ON CONFLICT DO NOTHING RETURNING 1 AS done`;
   const read = `SELECT first, last, events FROM (
@@ -29,7 +33,7 @@ export function eventWork({ dialect, at, columns }: Tables) {
       const done = yield { sql: append, params };
       if (done.length > 0) return true;
     }
-    const [found] = yield { sql: response, params: [tenant, id] };
+    const [found] = yield { sql: unfinished, params: [tenant, id] };
     if (found !== undefined && added.length > 0)
       throw new HistoryConflictError(`the log of '${id}' does not end just before event ${first}`);
     return found !== undefined;

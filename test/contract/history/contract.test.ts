@@ -66,7 +66,7 @@ for (const kind of kinds) {
     check("hides everything from other tenants", async () => {
       const store = await open();
       await store.createConversation({ tenant: "acme", id: "conv_1", createdAt: NOW, metadata: "{}" }, [item("msg_c")]);
-      await store.putResponse(response("resp_1"));
+      await store.putResponse(response("resp_1", { status: "in_progress" }));
       await store.appendEvents("acme", "resp_1", 0, ["{}"]);
       const page: PageRequest = { limit: 10, order: "asc" };
       for (const tenant of ["", "other", "acme:", "ACME"]) {
@@ -90,7 +90,7 @@ for (const kind of kinds) {
         expect(await store.removeItem(tenant, "conv_1", "msg_c")).toBe(false);
         expect(await store.deleteConversation(tenant, "conv_1")).toBe(false);
       }
-      expect((await store.getResponse("acme", "resp_1"))?.status).toBe("completed");
+      expect((await store.getResponse("acme", "resp_1"))?.status).toBe("in_progress");
       expect(ids((await store.listItems("acme", "conv_1", page))?.data ?? [])).toEqual(["msg_c"]);
     });
 
@@ -301,11 +301,37 @@ for (const kind of kinds) {
           HistoryConflictError,
         );
       expect(await writer.appendEvents("acme", "resp_1", 200, [])).toBe(true);
+      // a cancel that is under way leaves the runner its last words; an end, whoever has made it, does not
+      await reader.updateResponse({ tenant: "acme", id: "resp_1", updatedAt: NOW, status: "canceling" });
+      expect(await writer.appendEvents("acme", "resp_1", 200, ["{}"])).toBe(true);
+      await reader.updateResponse({ tenant: "acme", id: "resp_1", updatedAt: NOW, status: "failed" });
+      for (const events of [["{}"], []]) expect(await writer.appendEvents("acme", "resp_1", 201, events)).toBe(false);
+      expect(await reader.readEvents("acme", "resp_1", 200, all)).toEqual([]);
       expect(await writer.deleteResponse("acme", "resp_1")).toBe(true);
       expect(await reader.readEvents("acme", "resp_1", -1, all)).toBeNull();
       expect(await writer.appendEvents("acme", "resp_1", 200, ["{}"])).toBe(false);
       await writer.putResponse(response("resp_1"));
       expect(await reader.readEvents("acme", "resp_1", -1, all)).toEqual([]);
+    });
+
+    check("adds nothing to a log once the response has ended, of two who come at the same time", async () => {
+      const one = await kind.open(2);
+      opened.push(one);
+      const [writer, other] = one.stores as [HistoryStore, HistoryStore];
+      const all = { maxEvents: 1000, maxBytes: 1 << 20 };
+      for (let n = 0; n < 40; n++) {
+        const id = `resp_${n}`;
+        await writer.putResponse(response(id, { status: "in_progress" }));
+        const appends = (async () => {
+          let at = 0;
+          while (await writer.appendEvents("acme", id, at, ["{}"])) at++;
+          return at;
+        })();
+        await Bun.sleep(n % 4);
+        await other.updateResponse({ tenant: "acme", id, updatedAt: NOW, status: "failed" });
+        const told = await other.readEvents("acme", id, -1, all);
+        expect(await appends).toBe(told!.length);
+      }
     });
 
     check("tells whose runner is gone", async () => {
@@ -363,7 +389,7 @@ for (const kind of kinds) {
     check("finds nothing by ids that cannot be, and no id reaches into another's keys", async () => {
       const store = await open();
       await store.createConversation({ tenant: "acme", id: "conv_1", createdAt: NOW, metadata: "{}" }, [item("a")]);
-      await store.putResponse(response("resp_1"));
+      await store.putResponse(response("resp_1", { status: "in_progress" }));
       await store.appendEvents("acme", "resp_1", 0, ["{}"]);
       const strange = [
         "",

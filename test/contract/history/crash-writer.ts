@@ -14,7 +14,9 @@ async function write(): Promise<void> {
     const conversationItems = [item(`msg_${name}_${n}_0`), item(`msg_${name}_${n}_1`)];
     const id = `resp_${name}_${n}`;
     const body = JSON.stringify({ id, text: "x".repeat((n * 997) % 20_000) });
-    await store.putResponse(response(id, { body, output: [], conversationId: "conv_1", conversationItems }));
+    await store.putResponse(
+      response(id, { status: "in_progress", body, output: [], conversationId: "conv_1", conversationItems }),
+    );
     await store.appendEvents("acme", id, 0, ["{}", "{}"]);
     process.stdout.write(`${n}\n`);
   }

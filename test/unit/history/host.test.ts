@@ -113,7 +113,8 @@ describe("the store in memory", () => {
 
   test("drops the oldest when it has too much, logs and items counted", async () => {
     const store = localHistory(createMemory({ maxEntries: 1000, maxBytes: 100_000 }));
-    for (let n = 0; n < 10; n++) await store.putResponse(response(`r${n}`, { createdAt: NOW + n }));
+    for (let n = 0; n < 10; n++)
+      await store.putResponse(response(`r${n}`, { createdAt: NOW + n, status: "in_progress" }));
     for (let n = 0; n < 34; n++) await store.appendEvents("acme", "r9", n, [JSON.stringify("x".repeat(1400))]);
     expect(await store.getResponse("acme", "r8")).not.toBeNull();
     expect(await store.getResponse("acme", "r3")).toBeNull();

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { endLost } from "../../../../src/apis/shared/lost-run.ts";
 import { EngineError } from "../../../../src/engines/engine.ts";
 import { HistoryUnavailableError } from "../../../../src/history/errors.ts";
 import type { HistoryStore } from "../../../../src/history/store.ts";
@@ -229,6 +230,23 @@ describe("a response in the background", () => {
     expect((await get(one, id)).status).toBe(404);
     for (let i = 0; one.scopes.size > 0 && i < 200; i++) await Bun.sleep(10);
     expect([one.scopes.size, call.cancelled]).toEqual([0, 1]);
+    const loud = one.logged.filter((line) => /"level":"(?:warn|error)"/.test(line));
+    expect(loud).toEqual([]);
+  });
+
+  test("ends, and logs no more, when others have ended it", async () => {
+    const [one, other] = pair();
+    const { id } = await inBackground(one);
+    const call = await engineCall(one);
+    say(call, "Hello");
+    await until(one, id, "in_progress");
+    await endLost(other.history!, "default", id);
+    const told = await streamOf(other, id);
+    say(call, " there");
+    for (let i = 0; one.scopes.size > 0 && i < 200; i++) await Bun.sleep(10);
+    expect([one.scopes.size, call.cancelled]).toEqual([0, 1]);
+    expect(await streamOf(one, id)).toEqual(told);
+    expect(one.logged.filter((line) => /"level":"(?:warn|error)"/.test(line))).toEqual([]);
   });
 
   test("is gone on from when it is over; its conversation gets its items then", async () => {

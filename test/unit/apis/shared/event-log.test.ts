@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { EventLog, TooManyEventsError } from "../../../../src/apis/shared/event-log.ts";
+import { EventLog, RunOverError, TooManyEventsError } from "../../../../src/apis/shared/event-log.ts";
 import type { GatewayError } from "../../../../src/errors.ts";
 import { localHistory } from "../../../../src/history/host.ts";
 import { createMemory } from "../../../../src/history/memory.ts";
@@ -71,10 +71,14 @@ test("a run whose events take too much room is ended", async () => {
   await log.close();
 });
 
-test("a run that was deleted is ended", async () => {
+test.each(["deleted", "ended by others"])("a run that was %s ends, and logs no more", async (how) => {
   const { history, log, reasons } = await begin();
-  await history.deleteResponse("t", "resp_1");
   log.append("1");
-  expect(await log.close().catch((error: unknown) => error)).toMatchObject({ status: 404 });
-  expect(reasons[0]).toMatchObject({ status: 404 });
+  await Bun.sleep(220);
+  if (how === "deleted") await history.deleteResponse("t", "resp_1");
+  else await history.updateResponse({ tenant: "t", id: "resp_1", updatedAt: 2, status: "failed" });
+  log.append("2");
+  expect(await log.close().catch((error: unknown) => error)).toBeInstanceOf(RunOverError);
+  expect(reasons[0]).toBeInstanceOf(RunOverError);
+  expect(await all(history)).toEqual(how === "deleted" ? [] : ["1"]);
 });
