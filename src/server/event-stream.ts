@@ -55,6 +55,11 @@ export class EventStream {
     this.ticker.add(this.beat);
   }
 
+  /** The socket has not taken yet what was sent. */
+  get isBehind(): boolean {
+    return this.full;
+  }
+
   /** Adds a whole frame (`data: ...\n\n`); it leaves with the next flush. */
   write(frame: string): void {
     if (this.closed || this.ending) return;

@@ -105,6 +105,11 @@ export class GenerateResults {
     result.ended = JSON.stringify(end);
   }
 
+  /** Tokens of a result so far, and after how many more of them a stream is to tell it again. */
+  progress(index: number): { readonly tokens: number; readonly interval: number } {
+    return { tokens: this.results[index]!.count, interval: this.promptOf(index).sampling.stream_interval ?? 1 };
+  }
+
   /** A result as JSON, as far as it has come. Throws where the engine has kept something back. */
   json(index: number, withIndex = false): string {
     const { answer } = this;

@@ -30,14 +30,17 @@ export class GenerateCollector implements BatchSink, AnswerSink {
 }
 
 /**
- * Writes each result as a frame whenever it has grown, with all of its text; then `[DONE]`. An error is a frame of its own, and no
- * `[DONE]` follows.
+ * Writes each result as a frame with all of its text: at first, whenever it has grown by `stream_interval` tokens, and at its end; then
+ * `[DONE]`. A client that does not keep up gets the latest frame alone, not each of those that it has missed. An error is a frame of its
+ * own, and no `[DONE]` follows.
  */
 export class GenerateStream implements BatchSink, StreamSink {
   started = false;
   finished = false;
   error: GatewayError | undefined;
   private readonly grown = new Set<number>();
+  /** Tokens that the last frame of each result had. */
+  private readonly told = new Map<number, number>();
   private firstTold = false;
 
   constructor(
@@ -69,8 +72,15 @@ export class GenerateStream implements BatchSink, StreamSink {
   }
 
   flush(): void {
-    for (const index of this.grown) this.write(index);
+    for (const index of this.grown) if (this.isDue(index)) this.write(index);
     this.out.flush();
+  }
+
+  private isDue(index: number): boolean {
+    const told = this.told.get(index);
+    if (told === undefined) return true;
+    const { tokens, interval } = this.results.progress(index);
+    return tokens - told >= interval && this.out.isBehind !== true;
   }
 
   commit(): void {
@@ -80,6 +90,7 @@ export class GenerateStream implements BatchSink, StreamSink {
   private write(index: number): void {
     const frame = `data: ${this.results.json(index, this.results.count > 1)}\n\n`;
     this.grown.delete(index);
+    this.told.set(index, this.results.progress(index).tokens);
     this.started = true;
     if (!this.firstTold) {
       this.firstTold = true;
@@ -91,6 +102,7 @@ export class GenerateStream implements BatchSink, StreamSink {
   private fail(error: GatewayError): void {
     this.error = error;
     this.finished = true;
+    for (const index of this.grown) if (this.told.has(index)) this.write(index);
     this.grown.clear();
     failStream(this.out, error, this.started);
     this.onFirst();

@@ -19,6 +19,8 @@ export interface FrameWriter {
   end(): void;
   /** Gives the stream up without a proper end. */
   cut(): void;
+  /** The client has not taken yet what was flushed before. */
+  readonly isBehind?: boolean;
 }
 
 /** A sink that knows whether the generation has failed. */

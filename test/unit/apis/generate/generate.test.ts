@@ -255,6 +255,33 @@ describe("streams", () => {
     expect(new Set(many.slice(0, -1).map((frame) => (JSON.parse(frame) as Result).index))).toEqual(new Set([0, 1]));
   });
 
+  test("stream_interval: the first token, then every so many, then the end", async () => {
+    const of = (frame: string) => JSON.parse(frame) as Result;
+    const body = { text: ["a", "b"], sampling_params: [{ stream_interval: 5 }, {}] };
+    const all = (await frames(gateway, PATH, body)).slice(0, -1).map(of);
+    const tokens = (result: number) =>
+      all.filter(({ index }) => index === result).map(({ output_ids: { length } }) => length);
+    const every = tokens(1);
+    const [first, last] = [every[0]!, every.at(-1)!];
+    expect([...new Set(every)]).toEqual(Array.from({ length: last - first + 1 }, (_, i) => first + i));
+    expect(tokens(0)).toEqual([...[...new Set(every)].filter((n) => (n - first) % 5 === 0), last]);
+  });
+
+  test("what an error finds untold is told before it", async () => {
+    const broken = started(
+      new ScriptedEngine((call) =>
+        queueMicrotask(() => {
+          for (const id of encode("one two three")) call.chunk([id]).idle();
+          call.end(new EngineError("failed", "boom"));
+        }),
+      ),
+    );
+    const all = await frames(broken, PATH, { text: "a", sampling_params: { stream_interval: 100 } });
+    expect(all).toHaveLength(3);
+    expect(JSON.parse(all[1]!)).toMatchObject({ text: "one two three" });
+    expect(JSON.parse(all[2]!)).toMatchObject({ error: { message: "boom" } });
+  });
+
   test("an error behind the first frame is a frame, and no [DONE] follows", async () => {
     const broken = started(
       new ScriptedEngine((call) => {
