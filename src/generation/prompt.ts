@@ -15,6 +15,7 @@ import { type TemplateTraits, templateTraits } from "./template-traits.ts";
 import { toolDeclaration } from "./tools/declaration.ts";
 
 export type { RenderedPrompt } from "../template/chat-template.ts";
+export { MAX_TEXT, TemplateTextLimitError } from "../template/chat-template.ts";
 
 /** What goes to an engine: token ids, and the text they came from. */
 export interface Prompt {

@@ -6,7 +6,8 @@ import { ChatTemplateError, TemplateRaisedError } from "./errors.ts";
 import { plainValue } from "./plain-value.ts";
 import { type MessageData, messageValue, prepareMessages } from "./prepare-messages.ts";
 
-export { ChatTemplateError, TemplateLimitError, TemplateRaisedError } from "./errors.ts";
+export { MAX_TEXT } from "./engine/limits.ts";
+export { ChatTemplateError, TemplateLimitError, TemplateRaisedError, TemplateTextLimitError } from "./errors.ts";
 
 /** Plain data throughout: what `JSON.parse` or `parseLossless` gives. */
 export interface TemplateInput {

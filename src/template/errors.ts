@@ -17,5 +17,10 @@ export class TemplateRaisedError extends ChatTemplateError {
 
 /** The template went beyond a limit of work, depth or size. */
 export class TemplateLimitError extends ChatTemplateError {
-  override readonly name = "TemplateLimitError";
+  override readonly name: string = "TemplateLimitError";
+}
+
+/** The prompt, or a text in it, is longer than any that is rendered. */
+export class TemplateTextLimitError extends TemplateLimitError {
+  override readonly name = "TemplateTextLimitError";
 }

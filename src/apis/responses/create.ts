@@ -1,5 +1,6 @@
 /** `POST /v1/responses`. */
 import { ContextLengthError } from "../../errors.ts";
+import { MAX_TEXT } from "../../generation/prompt.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
@@ -15,7 +16,7 @@ import { type ResponseHead, requestFields } from "./object.ts";
 import { readRequest } from "./read.ts";
 import type { Loose, ResponsesRequest } from "./schema.ts";
 import { inputItems, type KeptResponse, responseStore } from "./state.ts";
-import { withoutOldest } from "./truncation.ts";
+import { withinCharacters, withoutOldest } from "./truncation.ts";
 import { ResponseWriter, type WriterOptions } from "./writer.ts";
 
 const PATH = "/v1/responses";
@@ -77,6 +78,9 @@ const isFollowed = ({ stream, background }: ResponsesRequest): boolean => stream
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
+/** Characters of a token: of no text are they so many on the whole. */
+const MOST_PER_TOKEN = 16;
+
 /** With `truncation: "auto"` the oldest messages go until the prompt fits. */
 async function fittingCall(
   ask: TextAsk,
@@ -85,6 +89,12 @@ async function fittingCall(
   scope: RequestScope,
 ): Promise<PreparedCall> {
   let { conversation } = ask;
+  if (truncation === "auto") {
+    // what can't fit by far is not rendered first
+    const { contextLength } = context.fleet.model(ask.model).entry;
+    const most = contextLength > 0 ? Math.min(contextLength * MOST_PER_TOKEN, MAX_TEXT) : MAX_TEXT;
+    conversation = { ...conversation, messages: withinCharacters(conversation.messages, most) };
+  }
   for (;;) {
     try {
       return await prepareCall({ ...ask, conversation }, context, scope);

@@ -30,6 +30,12 @@ export function withoutOldest(messages: readonly Message[], share: number): read
   return gone.size === 0 ? undefined : messages.filter((_, at) => !gone.has(at));
 }
 
+/** The same until the texts have no more than about `most` characters, as far as it goes. */
+export function withinCharacters(messages: readonly Message[], most: number): readonly Message[] {
+  const size = messages.reduce((sum, message) => sum + sizeOf(message), 0);
+  return size <= most ? messages : (withoutOldest(messages, 1 - most / size) ?? messages);
+}
+
 function turnsOf(units: readonly Unit[]): Unit[][] {
   const turns: Unit[][] = [];
   for (const unit of units) {

@@ -1,9 +1,10 @@
 import type { Constraint } from "../../engines/engine.ts";
-import { InvalidRequestError } from "../../errors.ts";
+import { ContextLengthError, InvalidRequestError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
 import { type AnswerShape, type ParserNames, parsingOptions, type Vocabulary } from "../../generation/parsing.ts";
+import { MAX_TEXT, TemplateTextLimitError } from "../../generation/prompt.ts";
 import { argumentSchema } from "../../generation/tools/declaration.ts";
 import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
 import type { PlanOptions } from "../../generation/tools/plan.ts";
@@ -19,21 +20,36 @@ export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
 ]);
 
 /**
- * The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself.
- * Throws GatewayErrors.
+ * The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself;
+ * `param`: the field that the conversation is in, which errors name. Throws GatewayErrors.
  */
 export function planFor(
   conversation: Conversation,
   { entry, template, waitsForReasoning }: Model,
   constraint: Constraint | undefined,
+  param: string,
 ): PlannedPrompt {
   if (template === undefined)
     throw new InvalidRequestError(`The model '${entry.id}' has no chat template`, { param: "model" });
-  return plannedPrompt(conversation, entry.parsers, template(), {
-    constraint,
-    engineWaitsForReasoning: waitsForReasoning,
-    startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
-  });
+  try {
+    return plannedPrompt(conversation, entry.parsers, template(), {
+      constraint,
+      engineWaitsForReasoning: waitsForReasoning,
+      startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
+    });
+  } catch (error) {
+    throw error instanceof InvalidRequestError ? inTermsOf(error, param, entry.contextLength) : error;
+  }
+}
+
+/** What templates say of their `messages`, in terms of the request and the model's context (in tokens; 0: unknown). */
+function inTermsOf(error: InvalidRequestError, param: string, contextLength: number): InvalidRequestError {
+  if (error.cause instanceof TemplateTextLimitError && contextLength > 0) {
+    const message = `This model's maximum context length is ${contextLength} tokens. However, the prompt has more than ${MAX_TEXT} characters, which is more than this server sends. Please shorten the ${param}.`;
+    return new ContextLengthError(message, { param, cause: error });
+  }
+  if (error.param !== "messages" || param === "messages") return error;
+  return new InvalidRequestError(error.message, { param, cause: error });
 }
 
 /**

@@ -3,7 +3,7 @@
  * 40 ns: a turn of a loop, an item of a list that is made, 32 characters of a text that is copied, 4 that are looked at one by one.
  * Rendering is synchronous, so one budget for the thread is enough.
  */
-import { TemplateLimitError } from "../errors.ts";
+import { TemplateLimitError, TemplateTextLimitError } from "../errors.ts";
 
 /** Units of work of one render: about a second. 1,000 messages with tools need about 100,000. */
 const MAX_WORK = 20_000_000;
@@ -50,7 +50,8 @@ export function charge(units: number): void {
 
 /** To be called before a string of `length` units is made. */
 export function chargeText(length: number): void {
-  if (length > MAX_TEXT) throw new TemplateLimitError(`the template makes a text of more than ${MAX_TEXT} characters`);
+  if (length > MAX_TEXT)
+    throw new TemplateTextLimitError(`the template makes a text of more than ${MAX_TEXT} characters`);
   charge(length >> 5);
 }
 

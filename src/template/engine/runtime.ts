@@ -1,5 +1,5 @@
 /** What a running template has around it. Rendering is synchronous: there is one for the thread. */
-import { TemplateLimitError } from "../errors.ts";
+import { TemplateTextLimitError } from "../errors.ts";
 import { charge, deeper, MAX_TEXT } from "./limits.ts";
 import type { Value } from "./values.ts";
 
@@ -28,7 +28,8 @@ export const runtime: { out: string; line: number; context: Context; now: Date |
 
 export function write(text: string): void {
   runtime.out += text;
-  if (runtime.out.length > MAX_TEXT) throw new TemplateLimitError(`the prompt has more than ${MAX_TEXT} characters`);
+  if (runtime.out.length > MAX_TEXT)
+    throw new TemplateTextLimitError(`the prompt has more than ${MAX_TEXT} characters`);
 }
 
 /** The value of a name in the context; undefined: there is none. */

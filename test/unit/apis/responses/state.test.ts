@@ -132,6 +132,36 @@ describe("truncation", () => {
   });
 });
 
+describe("a conversation that is longer than any prompt that is rendered", () => {
+  const turn = [
+    { role: "user", content: "a ".repeat(4_500_000) },
+    { role: "assistant", content: "ok" },
+  ];
+  const input = [...turn, ...turn, { role: "user", content: "last words" }];
+
+  test("is cut with auto, and else told as too long for the model", async () => {
+    const server = answering("ok", {}, { contextLength: 120 });
+    await whole(server, { input, truncation: "auto" });
+    expect(promptOf(server.engine.calls[0])).toContain("last words");
+    const refused = await answered(await post(server, { input }), 400);
+    expect(refused["error"]).toMatchObject({ code: "context_length_exceeded", param: "input" });
+  }, 20_000);
+
+  test("is cut with auto where the context is not known", async () => {
+    const server = answering("ok", {}, { contextLength: 0 });
+    await whole(server, { input: [...input, ...turn.slice(1), { role: "user", content: "x" }], truncation: "auto" });
+    expect(server.engine.calls[0]!.request.tokenIds.length).toBeGreaterThan(1000);
+    const refused = await answered(await post(server, { input }), 400);
+    expect(refused["error"]).toMatchObject({ code: "invalid_request", param: "input" });
+  }, 20_000);
+});
+
+test("an input of which nothing can be told to a model is an error of the input", async () => {
+  const server = answering("ok");
+  const { error } = await answered(await post(server, { input: [{ type: "new_thing" }] }), 400);
+  expect(error).toMatchObject({ message: "There must be at least one message", param: "input" });
+});
+
 test("a client that leaves ends the engine's work and the request; what there was is kept", async () => {
   const gateway = stopped(responsesGateway((call) => void call.chunk(encode("for ever")).idle()));
   const controller = new AbortController();

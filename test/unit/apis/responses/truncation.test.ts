@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { withoutOldest } from "../../../../src/apis/responses/truncation.ts";
+import { withinCharacters, withoutOldest } from "../../../../src/apis/responses/truncation.ts";
 import type { Message } from "../../../../src/generation/conversation.ts";
 import { random } from "../../generation/random.ts";
 
@@ -49,6 +49,14 @@ test("what is left at last can't go", () => {
   expect(withoutOldest([said("system", "s"), said("user", long("a"))], 0.5)).toBeUndefined();
   expect(withoutOldest([said("user", "a"), call("1"), result("1")], 0.5)).toBeUndefined();
   expect(withoutOldest([result("1")], 0.5)).toBeUndefined();
+});
+
+test("a number of characters is kept to where something can go for it", () => {
+  const messages = [said("user", long("a")), said("assistant", long("b")), said("user", long("c")), said("user", "d")];
+  expect(withinCharacters(messages, 301)).toBe(messages);
+  expect(shown(withinCharacters(messages, 300))).toEqual(["user c", "user d"]);
+  expect(shown(withinCharacters(messages, 50))).toEqual(["user d"]);
+  expect(withinCharacters([said("user", long("a"))], 50)).toHaveLength(1);
 });
 
 test("random histories: it comes to an end, and no call ever loses its result, nor a result its call", () => {
