@@ -2,7 +2,7 @@ import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import { embedAll } from "../pooling/embed.ts";
+import { embedAll, refuseGenerating } from "../pooling/embed.ts";
 import { poolingInputs } from "../pooling/inputs.ts";
 import { tokenRules } from "../pooling/tokens.ts";
 import { shortened } from "../pooling/vectors.ts";
@@ -19,6 +19,7 @@ export async function handleEmbeddings(
   try {
     refuseUnsupported(body);
     const model = context.fleet.model(body.model);
+    refuseGenerating(model);
     const dimensions = body.dimensions ?? undefined;
     if (dimensions !== undefined) checkDimensions(dimensions, model);
     const inputs = poolingInputs(body.input, "input", model.tokenizer.vocabSize);

@@ -1,4 +1,5 @@
 import { type EmbedReply, EngineError } from "../../engines/engine.ts";
+import { InvalidRequestError } from "../../errors.ts";
 import { dispatcher } from "../../fleet/dispatch.ts";
 import type { Model } from "../../fleet/view.ts";
 import { engineFailure } from "../../generation/engine-failure.ts";
@@ -11,6 +12,12 @@ import { inputTokens, type TokenRules } from "./tokens.ts";
 
 /** Inputs of one request that are with engines at a time. */
 const PARALLEL = 64;
+
+/** Throws InvalidRequestError for a model whose engine generates text: such engines give no vectors. */
+export function refuseGenerating({ entry }: Model): void {
+  if (entry.pooling === undefined)
+    throw new InvalidRequestError(`The model '${entry.id}' generates text: it gives no vectors`, { param: "model" });
+}
 
 /** What came back for a request's inputs, in their order. */
 export interface Embedded {

@@ -2,7 +2,7 @@ import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import { embedAll } from "../pooling/embed.ts";
+import { embedAll, refuseGenerating } from "../pooling/embed.ts";
 import { type PoolingInput, textInput } from "../pooling/inputs.ts";
 import { tokenRules } from "../pooling/tokens.ts";
 import { cosine } from "../pooling/vectors.ts";
@@ -19,6 +19,7 @@ export async function handleRerank(
 ): Promise<Response> {
   try {
     const model = modelOf(body, context);
+    refuseGenerating(model);
     if (body.query.trim() === "") throw new InvalidRequestError("Invalid 'query': it is empty", { param: "query" });
     const documents = documentInputs(body.documents);
     const inputs = [textInput(body.query, "query"), ...documents];

@@ -201,11 +201,9 @@ describe("numbers", () => {
     expect(error.message).toContain("2, 4 dimensions");
   });
 
-  test("dimensions are refused elsewhere, and for models that generate", async () => {
-    for (const pooling of [{ matryoshka: undefined, classes: undefined }, undefined]) {
-      const error = await refused(started(vectors, { pooling }), PATH, { input: "a", dimensions: 2 });
-      expect(error).toMatchObject({ code: "unsupported_parameter", param: "dimensions" });
-    }
+  test("dimensions are refused elsewhere", async () => {
+    const error = await refused(started(vectors), PATH, { input: "a", dimensions: 2 });
+    expect(error).toMatchObject({ code: "unsupported_parameter", param: "dimensions" });
   });
 
   test("normalize scales to length 1; what is the usual is taken", async () => {
@@ -233,10 +231,11 @@ describe("engines", () => {
     expect((await refused(from, PATH, { input: "a" }, status)).message).toBe(message);
   });
 
-  test("a model that generates has the engine refuse", async () => {
+  test("a model that generates is refused by name, without its engine", async () => {
     const chatModel = startGateway();
-    const error = await refused(chatModel, PATH, { input: "a" });
-    expect(error.message).toContain("does not support pooling");
+    const wanted = { param: "model", message: `The model '${MODEL}' generates text: it gives no vectors` };
+    expect(await refused(chatModel, PATH, { input: "a", dimensions: 3 })).toMatchObject(wanted);
+    expect(await refused(chatModel, "/v1/rerank", { query: "a", documents: ["b"] })).toMatchObject(wanted);
     await chatModel.stop();
   });
 
