@@ -196,13 +196,17 @@ class CallIds {
       if (toolCallId === undefined) this.open.splice(at, 1);
       return call;
     }
-    return toolCallId === undefined ? undefined : { id: this.form === "nine" ? nineOf(toolCallId) : toolCallId };
+    return toolCallId === undefined ? undefined : { id: this.fitting(toolCallId) };
   }
 
   private written(given: string, name: string, index: number): string {
     if (this.form === "kimi") return given.startsWith(`functions.${name}:`) ? given : `functions.${name}:${index}`;
     if (this.form === "nine") return nineOf(given === "" ? `${name}:${index}` : given);
-    return given === "" ? `call_${index}` : given;
+    return this.fitting(given === "" ? `call_${index}` : given);
+  }
+
+  private fitting(id: string): string {
+    return this.form === "nine" || (this.form === "nineOrMore" && [...id].length < 9) ? nineOf(id) : id;
   }
 }
 

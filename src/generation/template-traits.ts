@@ -18,8 +18,11 @@ export interface CallTraits {
   readonly besideEmpty: boolean;
   /** It takes several calls in one message. */
   readonly many: boolean;
-  /** `nine`: ids must be nine letters and digits. `kimi`: the id is all that names the function: `functions.NAME:INDEX`. */
-  readonly ids: "any" | "nine" | "kimi";
+  /**
+   * `nine`: ids must be nine letters and digits. `nineOrMore`: shorter ones are refused. `kimi`: the id is all that names the function:
+   * `functions.NAME:INDEX`.
+   */
+  readonly ids: "any" | "nine" | "nineOrMore" | "kimi";
   /** A prompt with a call of `PROBE_FUNCTION`. */
   readonly sample: string;
 }
@@ -56,6 +59,7 @@ const ARGUMENTS = `{"${KEY}": "${VALUE}"}`;
 const NINE = "probeid01";
 const NINE_MORE = "probeid02";
 const LONG_ID = "call_probe_of_an_id";
+const SHORT_ID = "p1";
 const TOOL = {
   type: "function",
   function: {
@@ -229,7 +233,7 @@ function callTraits(render: Render): CallTraits | undefined {
     const found = forms.find((form) => form !== undefined);
     if (found === undefined) continue;
     const { sample, args } = found;
-    const failsOnLong = render(conversation(args, content, LONG_ID)) === undefined;
+    const fails = (id: string) => render(conversation(args, content, id)) === undefined;
     const isNamedById = sample.includes(NINE) && !sample.includes(PROBE_FUNCTION);
     return {
       arguments: found.form,
@@ -237,7 +241,7 @@ function callTraits(render: Render): CallTraits | undefined {
       besideNull: content === null,
       many: takesMany(render, args, content),
       besideEmpty: content === "" || cleanSample(render, args, "") !== undefined,
-      ids: failsOnLong ? "nine" : isNamedById ? "kimi" : "any",
+      ids: fails(LONG_ID) ? "nine" : isNamedById ? "kimi" : fails(SHORT_ID) ? "nineOrMore" : "any",
       sample,
     };
   }

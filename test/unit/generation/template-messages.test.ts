@@ -54,6 +54,17 @@ describe("ids of calls", () => {
     expect(turns("abcDEF123")).toContain('"call_id": "abcDEF123"');
   });
 
+  test("those that are too short for the template are rewritten, others are the template's own affair", () => {
+    const template = own("template/chat_templates/inst.jinja");
+    const turns = (id: string) => prompt(template, [user("a"), calls(call(id)), result(id)]);
+    const [, given, answered] = /"id": "(.*?)".*"call_id": "(.*?)"/.exec(turns("a1")) ?? [];
+    expect(given).toMatch(/^[a-zA-Z0-9]{9}$/);
+    expect(answered).toBe(given!);
+    expect(turns("a2")).not.toContain(given!);
+    for (const id of ["abcDEF123", "call_0123456789abcdef"])
+      expect(turns(id)).toContain(`"call_id": "${id.slice(-9)}"`);
+  });
+
   test("Kimi's count the calls of the conversation; its own ones stay", () => {
     const text = prompt(kimi, [
       user("a"),
