@@ -23,14 +23,19 @@ function paramName(path: string): string {
 function deepest(problem: SchemaProblem): SchemaProblem {
   if (problem.errors === undefined) return problem;
   let best: SchemaProblem | undefined;
+  /** Of a union of values. */
+  const values: string[] = [];
   for (const variant of problem.errors) {
     for (const inner of variant) {
       if (inner.schema["type"] === "null") break;
+      if ("const" in inner.schema) values.push(`'${String(inner.schema["const"])}'`);
       const found = deepest(inner);
       if (best === undefined || found.path.length > best.path.length) best = found;
       break;
     }
   }
+  if (best !== undefined && best.path === problem.path && values.length > 1)
+    return { ...best, message: `Expected one of ${values.join(", ")}` };
   return best ?? problem;
 }
 

@@ -83,6 +83,7 @@ export function interactionAsk(body: InteractionsRequest, { model, context, open
   const reader = new StepReader(turns, open);
   reader.context(context);
   reader.input(body.input, raw);
+  if (turns.messages.length === 0) throw wrong("input", "input has nothing in it that a model can be told");
   const format = formatOf(body, raw);
   const config = body.generation_config ?? {};
   const level = config.thinking_level ?? undefined;

@@ -18,7 +18,10 @@ export function textOfContent(content: unknown, at: string): string {
   if (typeof type !== "string") throw missing(`${at}.type`);
   const text = type === "text" ? content["text"] : type === "document" ? documentText(content) : undefined;
   if (typeof text === "string") return text;
-  if (type === "text") throw missing(`${at}.text`);
+  if (type === "text")
+    throw (content["text"] ?? undefined) === undefined
+      ? missing(`${at}.text`)
+      : wrong(`${at}.text`, `${at}.text must be a string`);
   throw new UnsupportedError(`${at}.type: content of type '${type.slice(0, 40)}' is not supported`, {
     param: `${at}.type`,
   });

@@ -1,6 +1,7 @@
 /** Batches of Messages: what is asked of them. */
 import { InvalidRequestError, NotFoundError, PreconditionError, UnsupportedError } from "../../errors.ts";
 import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import { UnknownCursorError } from "../../history/errors.ts";
 import type { HistoryStore, StoredResponse } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
@@ -89,18 +90,22 @@ export async function getBatch(ask: BatchAsk, context: ServerContext): Promise<o
   return shownBatch(await found(ask, storeOf(context), context), ask.origin);
 }
 
+/** The same in the words of Anthropic's API. */
+const unknownCursor = ({ param }: UnknownCursorError): InvalidRequestError =>
+  new InvalidRequestError(`${param}_id names nothing in this list`, { param: `${param}_id` });
+
 /** The newest first. */
 export async function listBatches(
   { tenant, origin }: Omit<BatchAsk, "id">,
   { limit, after, before }: PageQuery,
   context: ServerContext,
 ): Promise<object> {
-  const page = await storeOf(context).listResponses(tenant, "batch", {
-    limit,
-    order: "desc",
-    ...(after !== undefined && { after }),
-    ...(before !== undefined && { before }),
-  });
+  const cursors = { ...(after !== undefined && { after }), ...(before !== undefined && { before }) };
+  const page = await storeOf(context)
+    .listResponses(tenant, "batch", { limit, order: "desc", ...cursors })
+    .catch((error: unknown) => {
+      throw error instanceof UnknownCursorError ? unknownCursor(error) : error;
+    });
   return idPage(
     page.data.map((row) => shownBatch(row, origin)),
     page.hasMore,

@@ -40,9 +40,9 @@ export function givenText(block: SentBlock, at: string): string {
 function documentText(block: SentBlock, at: string): string {
   const source = block["source"];
   if (!isObject(source)) throw wrong(`${at}.source`, `${at}.source must be an object`);
-  const { type } = source;
+  const type = stringOf(source as SentBlock, "type", `${at}.source`);
   if (type !== "text" && type !== "content")
-    throw unsupported(`a document whose source is '${String(type).slice(0, 40)}'`, `${at}.source.type`);
+    throw unsupported(`a document whose source is '${type.slice(0, 40)}'`, `${at}.source.type`);
   const text =
     type === "text"
       ? stringOf(source as SentBlock, "data", `${at}.source`)

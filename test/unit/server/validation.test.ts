@@ -12,6 +12,7 @@ const schema = t.Object({
   list: maybe(t.Array(t.Object({ kind: t.String(), deep: maybe(t.Array(t.Number())) }))),
   either: maybe(t.Union([t.String(), t.Array(t.String({ minLength: 1 }))])),
   map: maybe(t.Record(t.String(), t.Number())),
+  form: maybe(t.Union([t.Literal("float"), t.Literal("base64")])),
 });
 
 function problem(body: unknown): { message: string; param: string | undefined } {
@@ -46,6 +47,7 @@ describe("the first problem names its field", () => {
       "either[1]",
       "Invalid 'either[1]': expected string length greater or equal to 1, got a string",
     ],
+    [{ name: "n", form: "x" }, "form", "Invalid 'form': expected one of 'float', 'base64', got a string"],
     [{ name: "n", map: { "a/b~c": "x" } }, "map.a/b~c", "Invalid 'map.a/b~c': expected number, got a string"],
   ])("%j", (body, param, message) => {
     expect(problem(body)).toEqual({ param, message });

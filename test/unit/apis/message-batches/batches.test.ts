@@ -198,7 +198,11 @@ test("lists have the newest first, in pages", async () => {
   const { body: before } = await send("GET", `?limit=2&before_id=${ids[4]}`);
   expect([(before["data"] as Json[]).map(({ id }) => id), before["has_more"]]).toEqual([ids.slice(2, 4), true]);
   expect((await send("GET", "?limit=0")).status).toBe(400);
-  expect((await send("GET", "?after_id=unknown")).status).toBe(400);
+  for (const param of ["after_id", "before_id"]) {
+    const unknown = await send("GET", `?${param}=unknown`);
+    expect(unknown.status).toBe(400);
+    expect(unknown.body).toMatchObject({ error: { message: `${param} names nothing in this list` } });
+  }
   for (const id of ids) await ended(id);
 });
 

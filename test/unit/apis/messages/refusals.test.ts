@@ -41,6 +41,8 @@ describe("refused with the name of what is wrong", () => {
       "messages[0].content[0].source.type",
       { messages: [user([{ type: "document", source: { type: "url", url: "x" } }])] },
     ],
+    ["messages[0].content[0].source.type", { messages: [user([{ type: "document", source: {} }])] }],
+    ["messages[0].content[0].source.type", { messages: [user([{ type: "document", source: { type: {} } }])] }],
     ["messages[1].content[0].type", say(assistant([image]), user("b"))],
     ["messages[1].content[0].input", say(assistant([{ type: "tool_use", id: "t", name: "n", input: "x" }]), user("b"))],
     ["messages[1].content[0].id", say(assistant([{ type: "tool_use", name: "n", input: {} }]), user("b"))],
