@@ -8,10 +8,10 @@ const LARGE = 1 << 20;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The body of a request as a JSON object: at most `limit` bytes, valid UTF-8, not nested beyond reason. `rawBody` tells the text of one
- * that prompts print parts of.
+ * The body of a request as a JSON object: at most `limit` bytes, valid UTF-8, not nested beyond reason; `mayLack`: none is an
+ * empty object. `rawBody` tells the text of one that prompts print parts of.
  */
-export async function readJson(request: Request, limit: number): Promise<unknown> {
+export async function readJson(request: Request, limit: number, mayLack = false): Promise<unknown> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
     throw new UnsupportedMediaTypeError(
@@ -19,6 +19,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
     );
   }
   const bytes = await readBytes(request, limit);
+  if (mayLack && bytes.length === 0) return {};
   let text: string;
   try {
     text = utf8.decode(bytes);

@@ -39,7 +39,7 @@ export function conversationsRoutes(context: ServerContext, begin: Begin) {
 
   return new Elysia({ name: "collie-conversations", normalize: false })
     .post("/v1/conversations", ({ body, request }) => during(request, (call) => createConversation(body, call)), {
-      parse,
+      parse: jsonBody(begin, "req", context, true),
       body: createConversationRequest,
       detail: detail("Create a conversation", "With up to 20 items, in the form of Responses.", conversationObject),
     })

@@ -1,6 +1,7 @@
 /** Conversations: kept lists of items, which responses go on from and add to. */
-import { InvalidRequestError, NotFoundError, UnsupportedError } from "../../errors.ts";
+import { NotFoundError, UnsupportedError } from "../../errors.ts";
 import type { Conversation, HistoryStore, StoredItem } from "../../history/store.ts";
+import { askedConversation } from "../responses/ask.ts";
 import { isReference } from "../responses/input.ts";
 import type { Loose } from "../responses/schema.ts";
 import { inputItems } from "../responses/state.ts";
@@ -24,22 +25,18 @@ function shown({ id, createdAt, metadata }: Conversation, headers: Record<string
   );
 }
 
-/** Items as they are kept: each with an id, and in the form in which lists show it. Throws InvalidRequestError. */
+/**
+ * Items as they are kept: each with an id, and in the form in which lists show it. What no response could go on from is refused. Throws
+ * InvalidRequestErrors.
+ */
 function storedItems(given: readonly Loose[]): StoredItem[] {
-  for (const [i, item] of given.entries()) checkItem(item, `items[${i}]`);
+  for (const [i, item] of given.entries()) {
+    const at = `items[${i}]`;
+    if (isReference(item))
+      throw new UnsupportedError(`${at}: a conversation keeps items, not references`, { param: at });
+  }
+  askedConversation({ model: "" }, { context: [], items: given, at: "items", raw: undefined, open: () => undefined });
   return inputItems([...given]).map((item) => ({ id: String(item["id"]), json: JSON.stringify(item) }));
-}
-
-function checkItem(item: Loose, at: string): void {
-  const { type, role, content } = item;
-  const missing = (name: string) =>
-    new InvalidRequestError(`Missing required parameter: '${at}.${name}'`, { param: `${at}.${name}` });
-  if (isReference(item)) throw new UnsupportedError(`${at}: a conversation keeps items, not references`, { param: at });
-  if (typeof type !== "string" && role === undefined) throw missing("type");
-  if (type !== undefined && type !== null && type !== "message") return;
-  if (!["user", "assistant", "system", "developer"].includes(String(role)))
-    throw new InvalidRequestError(`${at}.role must be user, assistant, system or developer`, { param: `${at}.role` });
-  if (content === undefined || content === null) throw missing("content");
 }
 
 /** `POST /v1/conversations`. Throws GatewayErrors, as all of these do. */

@@ -47,6 +47,8 @@ export interface ConversationSource {
   readonly context: readonly Loose[];
   /** The request's own, without references. */
   readonly items: string | readonly Loose[];
+  /** The field that they are in, for errors; `input` if none is named. */
+  readonly at?: string;
   /** The text of the request, so that prompts print numbers and the order of keys as sent. */
   readonly raw: string | undefined;
   /** The text that a sealed blob of ours stands for. */
@@ -59,7 +61,7 @@ export interface ConversationSource {
  */
 export function askedConversation(
   body: PromptRequest & { readonly chat_template_kwargs?: Loose | null | undefined },
-  { context, items, raw, open }: ConversationSource,
+  { context, items, at = "input", raw, open }: ConversationSource,
 ): AskedConversation {
   const own = typeof items === "string" ? [] : items;
   const all = [...context, ...own];
@@ -70,7 +72,7 @@ export function askedConversation(
   const turns = new Turns();
   if (body.instructions) turns.system(body.instructions);
   const left = new Set([...inputToTurns(context, turns, { tools, open }, "context"), ...tools.ignored]);
-  for (const type of inputToTurns(items, turns, { tools, open, itemText: itemTexts(raw) })) left.add(type);
+  for (const type of inputToTurns(items, turns, { tools, open, itemText: itemTexts(raw) }, at)) left.add(type);
   const update = lastUpdates(all);
   const format = update.format === undefined ? ownFormat(body, raw) : askedFormat(update.format);
   const effort = update.effort ?? body.reasoning?.effort ?? undefined;
