@@ -18,7 +18,7 @@ import { poolingRoutes } from "./pooling-routes.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { responsesRoutes } from "./responses-routes.ts";
-import { jsonBody, routeDetail } from "./route-parts.ts";
+import { checkParams, jsonBody, routeDetail } from "./route-parts.ts";
 import { swaggerRoutes } from "./swagger/routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
@@ -60,6 +60,7 @@ export function createApp(context: ServerContext) {
   // Without `standardHostname: false` Elysia looks for the path behind a host name of four letters or more.
   const app = new Elysia({ name: "collie", normalize: false, handler: { standardHostname: false } })
     .onRequest(onRequest)
+    .onTransform(({ params }: { readonly params: Readonly<Record<string, string | null>> }) => checkParams(params))
     .onError(({ error, code, request, set }) => {
       begun.get(request)?.finish();
       return failureResponse(error, String(code), request, set.headers, context, methods);

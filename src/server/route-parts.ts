@@ -1,5 +1,6 @@
 /** What the routes of all APIs have in common. */
 
+import { NotFoundError } from "../errors.ts";
 import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import type { RequestScope } from "./request-scope.ts";
@@ -23,12 +24,12 @@ export const routeDetail =
     },
   });
 
-/** Reads the body of a request that begins with it: the hook `parse` of a route. */
+/** Reads the body of a request that begins with it: the hook `parse` of a route. `mayLack`: none is an empty object. */
 export const jsonBody =
-  (begin: Begin, kind: string, { config }: Pick<ServerContext, "config">) =>
+  (begin: Begin, kind: string, { config }: Pick<ServerContext, "config">, mayLack = false) =>
   ({ request }: { request: Request }) => {
     begin(request, kind);
-    return readJson(request, config.maxPayloadSize);
+    return readJson(request, config.maxPayloadSize, mayLack);
   };
 
 /** Works within the scope of a request, and finishes it. */
@@ -50,6 +51,11 @@ export interface Timeouts {
 
 /** The server waits for an answer however long it is silent. */
 export const patient = (request: Request, server: Timeouts | null): void => server?.timeout(request, 0);
+
+/** Throws NotFoundError where a segment of a path has broken escapes: Elysia gives null for it. */
+export function checkParams(params: Readonly<Record<string, string | null>> | undefined): void {
+  for (const name in params) if (params[name] === null) throw new NotFoundError("The path has a broken escape (%)");
+}
 
 /** A parameter of a path, without its escapes. `unknown` makes what is thrown where they are broken. */
 export function decodedParam(text: string, unknown: (text: string) => Error): string {

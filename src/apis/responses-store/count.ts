@@ -1,4 +1,5 @@
 /** `POST /v1/responses/input_tokens`. */
+import { InvalidRequestError } from "../../errors.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
@@ -14,9 +15,11 @@ export async function handleInputTokens(
   scope: RequestScope,
 ): Promise<Response> {
   try {
-    checkPrompt(request);
-    const { asked } = await readRequest(request, context, scope);
-    const tokens = await countPrompt(textAsk(request, asked, false), context, scope);
+    // the same object: the text of the request is known by it
+    const named = Object.assign(request, { model: request.model ?? onlyModel(context) });
+    checkPrompt(named);
+    const { asked } = await readRequest(named, context, scope);
+    const tokens = await countPrompt(textAsk(named, asked, false), context, scope);
     return Response.json(
       { object: "response.input_tokens", input_tokens: tokens },
       { headers: idHeaders("openai", scope.id) },
@@ -24,4 +27,12 @@ export async function handleInputTokens(
   } finally {
     scope.finish();
   }
+}
+
+/** The one model that writes text. Throws InvalidRequestError where there are several, or none. */
+function onlyModel({ fleet }: ServerContext): string {
+  const [only, another] = fleet.list().filter(({ pooling }) => pooling === undefined);
+  if (only === undefined || another !== undefined)
+    throw new InvalidRequestError("Missing required parameter: 'model'", { param: "model" });
+  return only.id;
 }

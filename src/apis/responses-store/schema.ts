@@ -1,9 +1,13 @@
 /** Requests and answers beside those of `POST /v1/responses`: shapes from OpenAI's published API document. */
 import { type Static, Type as t } from "@sinclair/typebox";
 import { promptFields, responseUsage } from "../responses/schema.ts";
+import { maybe } from "../shared/sampling-fields.ts";
 
-/** Request of `POST /v1/responses/input_tokens`. */
-export const countRequest = t.Object(promptFields, { additionalProperties: true });
+/** Request of `POST /v1/responses/input_tokens`. Without `model` the only one that is served is meant. */
+export const countRequest = t.Object(
+  { ...promptFields, model: maybe(promptFields.model) },
+  { additionalProperties: true },
+);
 export type CountRequest = Static<typeof countRequest>;
 
 export const countResponse = t.Object({ object: t.Literal("response.input_tokens"), input_tokens: t.Integer() });

@@ -38,6 +38,7 @@ const user = (content: string) => ({ role: "user", content });
 
 test("a conversation is made, read, renamed and deleted", async () => {
   begin();
+  check(conversation, await answered(await raw("POST", "")), "no body");
   const made = await call("POST", "", conversation, { metadata: { topic: "a" } });
   expect(made["metadata"]).toEqual({ topic: "a" });
   expect(await call("GET", `/${made.id}`, conversation)).toEqual(made);
@@ -162,6 +163,14 @@ test("what is wrong is told with its place", async () => {
     [`/${id}/items`, { items: [user("x"), { content: "y" }] }, "items[1].type"],
     [`/${id}/items`, { items: [{ role: "king", content: "y" }] }, "items[0].role"],
     [`/${id}/items`, { items: [{ role: "user" }] }, "items[0].content"],
+    [
+      "",
+      { items: [user("x"), { role: "user", content: [{ type: "input_image", image_url: "x" }] }] },
+      "items[1].content[0].type",
+    ],
+    [`/${id}/items`, { items: [{ role: "user", content: [{ type: "input_file" }] }] }, "items[0].content[0].type"],
+    [`/${id}/items`, { items: [{ type: "function_call", call_id: "c", arguments: "{}" }] }, "items[0].name"],
+    [`/${id}/items`, { items: [{ type: "function_call_output", call_id: "c" }] }, "items[0].output"],
     [`/${id}/items`, { items: [{ type: "item_reference", id: "msg_1" }] }, "items[0]"],
   ] as const)
     expect((await answered(await raw("POST", path, body), 400))["error"]).toMatchObject({ param });
@@ -209,6 +218,25 @@ test("of a long conversation the newest items are kept, and no result without it
   expect(prompt).not.toContain("ORPHAN");
   expect(prompt).not.toContain("n0.");
 }, 20_000);
+
+test("a path with a broken escape is none that there is", async () => {
+  begin();
+  for (const [method, path] of [
+    ["GET", "/%ff"],
+    ["DELETE", "/%ff"],
+    ["POST", "/%ff"],
+    ["GET", "/%ff/items"],
+    ["GET", "/conv_1/items/%E0%A4%A"],
+  ] as const)
+    expect(
+      (await answered(await raw(method, path, method === "POST" ? { metadata: {} } : undefined), 404))["error"],
+    ).toEqual({
+      message: "The path has a broken escape (%)",
+      type: "invalid_request_error",
+      param: null,
+      code: "not_found",
+    });
+});
 
 test("a gateway that keeps nothing says so", async () => {
   gateway = gatewayOver(null);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { testHistory } from "../../../support/kept.ts";
 import { decodeAll } from "../../generation/demo-tokenizer.ts";
 import type { Gateway } from "../../server/gateway.ts";
-import { MODEL } from "../../server/gateway.ts";
+import { MODEL, modelEntry, startGateway } from "../../server/gateway.ts";
 import { play } from "../../server/tool-chat.ts";
 import { answered, post, whole } from "../responses/http.ts";
 import { cancel, gatewayOver, get, retrieved } from "./support.ts";
@@ -55,7 +55,7 @@ test("ids that are not there, or of another tenant, or of an interaction, are to
   const [foreign, interaction] = [id.replace(/.$/, "x"), id.replace(/.$/, "y")];
   await history.putResponse({ ...row, tenant: "other", id: foreign, itemIds: [] });
   await history.putResponse({ ...row, kind: "interaction", id: interaction, itemIds: [] });
-  for (const unknown of [foreign, interaction, "resp_no", "%00", "a%0Ab", "x".repeat(2000)])
+  for (const unknown of [foreign, interaction, "resp_no", "%00", "%ff", "a%0Ab", "x".repeat(2000)])
     for (const [path, init] of [
       ["", {}],
       ["?stream=true", {}],
@@ -129,6 +129,8 @@ test("input tokens are those that the response then counts", async () => {
   const next = { model: MODEL, previous_response_id: told.id, input: "And?" };
   const more = await answered(await json("/v1/responses/input_tokens", next));
   expect((await whole(gateway, next))["usage"]).toMatchObject({ input_tokens: more["input_tokens"] });
+  const { model: _, ...unnamed } = next;
+  expect(await answered(await json("/v1/responses/input_tokens", unnamed))).toEqual(more);
   // one that would not fit is counted, too
   const long = await answered(await json("/v1/responses/input_tokens", { model: MODEL, input: "word ".repeat(5000) }));
   expect(long["input_tokens"]).toBeGreaterThan(4096);
@@ -140,6 +142,12 @@ test("input tokens are those that the response then counts", async () => {
   ] as const)
     await answered(await json("/v1/responses/input_tokens", wrong), status);
   expect(gateway.scopes.size).toBe(0);
+});
+
+test("input tokens of one among several models need its name", async () => {
+  gateway = startGateway([], undefined, [modelEntry(), modelEntry({ id: "other", aliases: [] })]);
+  const { error } = await answered(await json("/v1/responses/input_tokens", { input: "Hi" }), 400);
+  expect(error).toMatchObject({ message: "Missing required parameter: 'model'", param: "model" });
 });
 
 describe("compact", () => {
