@@ -1,9 +1,18 @@
-import { endLost, LEASE_MS } from "../apis/shared/lost-run.ts";
-import type { HistoryStore } from "../history/store.ts";
+import { LOST_INTERACTION } from "../apis/interactions/logged.ts";
+import { LOST_RESPONSE } from "../apis/responses-store/logged.ts";
+import { endLost, LEASE_MS, type LostKind } from "../apis/shared/lost-run.ts";
+import type { HistoryStore, ResponseKind } from "../history/store.ts";
 import type { ServerContext } from "./context.ts";
 
 const LOOK_MS = 10_000;
 const AT_ONCE = 100;
+
+/** Null: its API looks after its own. */
+const LOST: Readonly<Record<ResponseKind, LostKind | null>> = {
+  response: LOST_RESPONSE,
+  interaction: LOST_INTERACTION,
+  batch: null,
+};
 
 /**
  * Ends the work in the background whose gateway or thread is gone, of all tenants, also where nobody asks for it. Gives what stops it.
@@ -13,8 +22,9 @@ export function watchLostRuns({ history, log }: Pick<ServerContext, "history" | 
   let looking = false;
   async function look(store: HistoryStore): Promise<void> {
     for (const { tenant, id, kind } of await store.listUnfinished(Date.now() - LEASE_MS, AT_ONCE)) {
-      if (kind === "batch") continue;
-      await endLost(store, tenant, id);
+      const lost = LOST[kind];
+      if (lost === null) continue;
+      await endLost(store, tenant, id, lost);
       log.info("work in the background had lost its server and has failed", { id });
     }
   }

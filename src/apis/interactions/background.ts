@@ -1,10 +1,10 @@
 /** Interactions with `background`: told at once, worked on without the client. */
 import { ClientClosedError, UnsupportedError } from "../../errors.ts";
-import type { HistoryStore } from "../../history/store.ts";
+import type { NewResponse } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
-import { startRun, storeEnd } from "../shared/background.ts";
+import { startRun } from "../shared/background.ts";
 import type { EventLog } from "../shared/event-log.ts";
 import { eventTexts } from "../shared/events.ts";
 import { jsonResponse } from "../shared/paging.ts";
@@ -12,6 +12,7 @@ import { writerSink } from "../shared/turn-writer.ts";
 import { interactionWriter, type PreparedInteraction, prepareInteraction } from "./create.ts";
 import { InteractionCancelledError } from "./errors.ts";
 import { followInteraction } from "./follow.ts";
+import { LOST_INTERACTION } from "./logged.ts";
 import { interactionText } from "./object.ts";
 import type { InteractionsRequest } from "./schema.ts";
 import { interactionRow } from "./state.ts";
@@ -42,8 +43,9 @@ export async function handleBackground(
       {
         id,
         tenant,
+        lost: LOST_INTERACTION,
         cancelled: () => new InteractionCancelledError(),
-        work: (own, log) => run(prepared, log, history, context, own),
+        work: (own, log, end) => run(prepared, log, end, context, own),
       },
       history,
       context,
@@ -61,16 +63,13 @@ export async function handleBackground(
 async function run(
   prepared: PreparedInteraction,
   log: EventLog,
-  history: HistoryStore,
+  end: (row: NewResponse) => Promise<void>,
   context: ServerContext,
   scope: RequestScope,
 ): Promise<void> {
   // what comes when the result is stored is not logged: `followInteraction` makes it of that
   const out = eventTexts((json) => log.append(json));
-  const writer = interactionWriter(prepared, out, context, scope, async (kept) => {
-    await log.close();
-    await storeEnd(interactionRow(kept, scope.tenant), history);
-  });
+  const writer = interactionWriter(prepared, out, context, scope, (kept) => end(interactionRow(kept, scope.tenant)));
   writer.begun();
   await prepared.call.run(writerSink(writer, prepared.call), scope.signal).done;
   await writer.settled;

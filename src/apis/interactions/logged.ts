@@ -1,5 +1,6 @@
 /** Steps of an interaction by the events in its log, where nobody has stored its end. */
 import { memberText } from "../../history/json-text.ts";
+import type { LoggedOutput, LostKind } from "../shared/lost-run.ts";
 
 interface OpenStep {
   readonly opening: string;
@@ -15,8 +16,7 @@ interface Delta {
   readonly content?: { readonly text: string };
 }
 
-/** Takes the events in their order, as JSON texts. */
-export class LoggedSteps {
+class LoggedSteps implements LoggedOutput {
   private readonly whole: string[] = [];
   private open: OpenStep | undefined;
 
@@ -31,7 +31,7 @@ export class LoggedSteps {
   }
 
   /** JSON texts. Of a step that did not end only text counts: half a call is none, and a thought needs its signature. */
-  steps(): readonly string[] {
+  output(): readonly string[] {
     const { open, whole } = this;
     return open?.opening.startsWith('{"type":"model_output"') === true ? [...whole, closed(open)] : whole;
   }
@@ -42,6 +42,19 @@ export class LoggedSteps {
     this.open.signature += delta.signature ?? "";
   }
 }
+
+export const LOST_INTERACTION: LostKind = {
+  kind: "interaction",
+  logged: () => new LoggedSteps(),
+  draw: (body, { status, message }) => ({
+    ...body,
+    status,
+    updated: new Date().toISOString(),
+    ...(status === "failed" && { errors: [{ code: "INTERNAL", message }] }),
+  }),
+  member: "steps",
+  hasIds: false,
+};
 
 function closed({ opening, text, signature }: OpenStep): string {
   const part = `{"type":"text","text":${JSON.stringify(text)}}`;

@@ -10,9 +10,10 @@ import { cancelFound, deleteRun, findRun, type RunKind } from "../shared/stored-
 import { InteractionCancelledError } from "./errors.ts";
 import { type Position, positionOf } from "./events.ts";
 import { followInteraction, replayedFrames } from "./follow.ts";
+import { LOST_INTERACTION } from "./logged.ts";
 
 const INTERACTIONS: RunKind = {
-  kind: "interaction",
+  lost: LOST_INTERACTION,
   unknown: (id) => new NotFoundError(`Interaction '${id.slice(0, 100)}' not found.`),
   cancelled: () => new InteractionCancelledError(),
 };

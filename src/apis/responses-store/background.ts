@@ -1,6 +1,5 @@
 /** Responses with `background`: told at once, worked on without the client. */
 import { ClientClosedError, UnsupportedError } from "../../errors.ts";
-import type { HistoryStore } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
@@ -8,11 +7,11 @@ import { prepareResponse, runResponse } from "../responses/create.ts";
 import { ResponseCancelledError } from "../responses/errors.ts";
 import { responseObject } from "../responses/object.ts";
 import type { ResponsesRequest } from "../responses/schema.ts";
-import { type KeptResponse, stored } from "../responses/state.ts";
-import { startRun, storeEnd } from "../shared/background.ts";
-import type { EventLog } from "../shared/event-log.ts";
+import { stored } from "../responses/state.ts";
+import { startRun } from "../shared/background.ts";
 import { eventTexts } from "../shared/events.ts";
 import { followResponse } from "./follow.ts";
+import { LOST_RESPONSE } from "./logged.ts";
 
 /**
  * Answers a validated request with `background`: by the queued response, or by its events as they come. Whoever has the answer finds the
@@ -38,9 +37,10 @@ export async function handleBackground(
       {
         id,
         tenant,
+        lost: LOST_RESPONSE,
         cancelled: () => new ResponseCancelledError(),
         // what comes when the result is stored is not logged: `followResponse` makes it of that
-        work: (own, log) =>
+        work: (own, log, end) =>
           runResponse(
             prepared,
             eventTexts((json) => log.append(json)),
@@ -48,7 +48,7 @@ export async function handleBackground(
             own,
             {
               wasQueued: true,
-              save: (kept) => keepEnd(kept, tenant, log, history),
+              save: (kept) => end(stored(kept, tenant)),
             },
           ),
       },
@@ -63,9 +63,4 @@ export async function handleBackground(
     scope.finish();
     throw error;
   }
-}
-
-async function keepEnd(kept: KeptResponse, tenant: string, log: EventLog, history: HistoryStore): Promise<void> {
-  await log.close();
-  await storeEnd(stored(kept, tenant), history);
 }

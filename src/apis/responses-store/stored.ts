@@ -10,9 +10,10 @@ import { isUnfinished, shownStatus } from "../shared/history.ts";
 import { jsonResponse, listResponse, pageRequest } from "../shared/paging.ts";
 import { cancelFound, deleteRun, findRun, type RunKind } from "../shared/stored-runs.ts";
 import { followResponse } from "./follow.ts";
+import { LOST_RESPONSE } from "./logged.ts";
 
 const RESPONSES: RunKind = {
-  kind: "response",
+  lost: LOST_RESPONSE,
   unknown: (id) => new NotFoundError(`Response with id '${id.slice(0, 100)}' not found.`),
   cancelled: () => new ResponseCancelledError(),
 };

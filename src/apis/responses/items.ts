@@ -25,15 +25,27 @@ interface Told {
   readonly done: string;
   readonly member: string;
   /** The events of the part that the text is in, where the item has parts. */
-  readonly part?: { readonly added: string; readonly done: string; readonly index: string };
+  readonly part?: {
+    readonly added: string;
+    readonly done: string;
+    readonly index: string;
+    /** Member of the item that has the part. */
+    readonly list: "content" | "summary";
+  };
 }
 
-const CONTENT = { added: "response.content_part.added", done: "response.content_part.done", index: "content_index" };
+const CONTENT = {
+  added: "response.content_part.added",
+  done: "response.content_part.done",
+  index: "content_index",
+  list: "content",
+} as const;
 const SUMMARY = {
   added: "response.reasoning_summary_part.added",
   done: "response.reasoning_summary_part.done",
   index: "summary_index",
-};
+  list: "summary",
+} as const;
 
 const told = (prefix: Told["prefix"], event: string, member: string, part?: Told["part"]): Told => ({
   prefix,
@@ -48,6 +60,7 @@ const REASONING = told("rs_", "reasoning_text", "text", CONTENT);
 const REASONING_SUMMARY = told("rs_", "reasoning_summary_text", "text", SUMMARY);
 const FUNCTION = told("fc_", "function_call_arguments", "arguments");
 const CUSTOM = told("ctc_", "custom_tool_call_input", "input");
+const TOLD = [MESSAGE, REASONING, REASONING_SUMMARY, FUNCTION, CUSTOM];
 
 function tellingOf(item: TurnItem, { asSummary }: ItemOptions): Told {
   if (item.kind === "text") return MESSAGE;
@@ -59,6 +72,66 @@ function tellingOf(item: TurnItem, { asSummary }: ItemOptions): Told {
 export type ItemEvent = readonly [type: string, members: string];
 
 const json = (value: unknown): string => JSON.stringify(value);
+
+/** The same of an item in its final form. */
+function tellingOfFinal({ type, summary }: Loose): Told {
+  if (type === "message") return MESSAGE;
+  if (type === "reasoning") return (summary as readonly unknown[]).length > 0 ? REASONING_SUMMARY : REASONING;
+  return type === "custom_tool_call" ? CUSTOM : FUNCTION;
+}
+
+const ADDED = "response.output_item.added";
+
+/**
+ * What tells that an item is over. `object` is its final form, `at` its index; `last` is the type of the last event that was told of it, if
+ * that is not one of its deltas.
+ */
+export function closingEvents(object: Loose, at: number, last?: string): ItemEvent[] {
+  const { delta, done, member, part } = tellingOfFinal(object);
+  const place = `"item_id":${json(object["id"])},"output_index":${at},`;
+  const whole: ItemEvent = ["response.output_item.done", `"output_index":${at},"item":${json(object)},`];
+  const name = object["type"] === "function_call" ? `"name":${json(object["name"])},` : "";
+  let events: ItemEvent[];
+  if (part === undefined)
+    events = [[ADDED, ""], [delta, ""], [done, `${place}"${member}":${json(object[member])},${name}`], whole];
+  else {
+    const textPlace = `${place}"${part.index}":0,`;
+    const [said = {}] = object[part.list] as readonly Loose[];
+    const { logprobs } = said;
+    const empty = { ...said, text: "", ...(logprobs !== undefined && { logprobs: [] }) };
+    const drawn = logprobs === undefined ? "" : `"logprobs":${json(logprobs)},`;
+    events = [
+      [ADDED, ""],
+      [part.added, `${textPlace}"part":${json(empty)},`],
+      [delta, ""],
+      [done, `${textPlace}"${member}":${json(said["text"])},${drawn}`],
+      [part.done, `${textPlace}"part":${json(said)},`],
+      whole,
+    ];
+  }
+  const from = events.findIndex(([type]) => type === (last ?? delta)) + 1;
+  return events.slice(from).filter(([type]) => type !== delta);
+}
+
+/** Whether an event of this type brings text of an item, or tells reasoning as a summary. */
+export const isDelta = (type: string): boolean => TOLD.some(({ delta }) => delta === type);
+export const isSummaryEvent = (type: string): boolean =>
+  type === SUMMARY.added || type === REASONING_SUMMARY.delta || type === REASONING_SUMMARY.done;
+
+/** The final form of an item that was not ended: `first` as it was told when it began, with the text that came. */
+export function finalItem(first: Loose, text: string, asSummary: boolean, logprobs: readonly unknown[]): Loose {
+  const item = { ...first, status: "incomplete" satisfies ItemStatus };
+  if (first["type"] === "message")
+    return {
+      ...item,
+      content: [{ type: "output_text", text, annotations: [], logprobs: text === "" ? [] : logprobs }],
+    };
+  if (first["type"] === "reasoning")
+    return asSummary
+      ? { ...item, summary: [{ type: "summary_text", text }] }
+      : { ...item, summary: [], content: [{ type: "reasoning_text", text }] };
+  return { ...item, [tellingOfFinal(first).member]: text };
+}
 
 /** One item on its way: its id stays the same in all events and in the final object. */
 export class OutputItem {
@@ -95,20 +168,13 @@ export class OutputItem {
   /** What tells that the item is there. */
   opening(): ItemEvent[] {
     const { part } = this.told;
-    const added: ItemEvent = ["response.output_item.added", this.whole(this.object("in_progress", ""))];
+    const added: ItemEvent = [ADDED, this.whole(this.object("in_progress", ""))];
     return part === undefined ? [added] : [added, [part.added, `${this.textPlace}"part":${json(this.partOf(""))},`]];
   }
 
   /** What tells that it is over; `object` is its final form. */
   closing(object: Loose): ItemEvent[] {
-    const { done, member, part } = this.told;
-    const { item } = this;
-    const name = item.kind === "call" && item.callKind === "function" ? `"name":${json(object["name"])},` : "";
-    const logprobs = item.kind === "text" ? `"logprobs":${json(this.drawn())},` : "";
-    const text: ItemEvent = [done, `${this.textPlace}"${member}":${json(item.text)},${name}${logprobs}`];
-    const over: ItemEvent = ["response.output_item.done", this.whole(object)];
-    if (part === undefined) return [text, over];
-    return [text, [part.done, `${this.textPlace}"part":${json(this.partOf(item.text))},`], over];
+    return closingEvents(object, this.item.at);
   }
 
   /** The item with the text that it has by now. */

@@ -3,25 +3,24 @@
  * `canceling` asks the one who works on it to stop, and a row that nobody has updated for `LEASE_MS` has lost its runner.
  */
 import type { GatewayError } from "../../errors.ts";
+import { HistoryUnavailableError } from "../../history/errors.ts";
 import { type HistoryStore, type NewResponse, type ResponseState, UNFINISHED_STATUSES } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import type { BackgroundRun } from "../../server/runs.ts";
 import { EventLog, RunOverError } from "./event-log.ts";
-import { endLost } from "./lost-run.ts";
+import { endLost, type LostKind } from "./lost-run.ts";
 import { watchRow } from "./row-watch.ts";
 import { retryStore } from "./store-retry.ts";
 
 export interface RunSpec {
   readonly id: string;
   readonly tenant: string;
+  readonly lost: LostKind;
   /** What a cancel ends it with. */
   readonly cancelled: () => GatewayError;
-  /**
-   * Works until the final state is stored: first `log.close()`, then the row, as long as its status is one of `UNFINISHED_STATUSES`. The
-   * scope is the run's own.
-   */
-  readonly work: (scope: RequestScope, log: EventLog) => Promise<unknown>;
+  /** Works until the final state is stored, by `end`, which takes the row as it is to be. The scope is the run's own. */
+  readonly work: (scope: RequestScope, log: EventLog, end: (row: NewResponse) => Promise<void>) => Promise<unknown>;
 }
 
 const logs = new WeakMap<BackgroundRun, EventLog>();
@@ -31,18 +30,32 @@ export const logOf = (run: BackgroundRun): EventLog | undefined => logs.get(run)
 
 /** Starts the work on what lies in the history as `queued`. A shutdown of the gateway waits for it, and ends it after its grace. */
 export function startRun(
-  { id, tenant, cancelled, work }: RunSpec,
+  { id, tenant, lost, cancelled, work }: RunSpec,
   history: HistoryStore,
   context: ServerContext,
 ): BackgroundRun {
   const scope = context.scopes.begin(id, new AbortController().signal, tenant);
-  const abort = (reason: GatewayError) => scope.abort(reason);
+  let message = "Internal error";
+  function abort(reason: GatewayError): void {
+    if (reason instanceof HistoryUnavailableError) message = reason.message;
+    scope.abort(reason);
+  }
   const log = new EventLog(history, { tenant, id }, abort);
 
   /** It was cancelled or deleted, or ended by others. */
   function reason(state: ResponseState | null): GatewayError | undefined {
     if (state === null || state.updatedAt === null) return new RunOverError();
     return state.status === "canceling" ? cancelled() : undefined;
+  }
+  /** Stores all events, then the end in the row, where nobody has ended it before. */
+  async function end(row: NewResponse): Promise<void> {
+    try {
+      await log.close();
+      await storeEnd(row, history);
+    } catch (error) {
+      if (error instanceof HistoryUnavailableError) message = error.message;
+      throw error;
+    }
   }
   async function whole(): Promise<void> {
     const stopWatch = watchRow({ id, tenant, unfinished: UNFINISHED_STATUSES, reason }, history, abort);
@@ -56,13 +69,14 @@ export function startRun(
       });
       if (begun === "not_found") return;
       if (begun === "other_status") abort(cancelled());
-      await work(scope, log);
+      await work(scope, log, end);
     } catch (error) {
+      if (error instanceof HistoryUnavailableError) message = error.message;
       context.log.error("work in the background failed", { request: id, error });
     } finally {
       stopWatch();
       // whatever has happened, it is over
-      await endLost(history, tenant, id, "Internal error").catch((error: unknown) =>
+      await endLost(history, tenant, id, lost, message).catch((error: unknown) =>
         context.log.warn("the end of work in the background could not be stored", {
           request: id,
           error: String(error),
@@ -77,8 +91,7 @@ export function startRun(
   return run;
 }
 
-/** Stores the end of a run in its row, where nobody has ended it before. Takes the row as it is to be. */
-export async function storeEnd(
+async function storeEnd(
   { tenant, id, status, body, output, itemIds, conversationItems }: NewResponse,
   history: HistoryStore,
 ): Promise<void> {

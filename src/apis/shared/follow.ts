@@ -5,17 +5,21 @@ import type { ServerContext } from "../../server/context.ts";
 import { EventStream } from "../../server/event-stream.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { logOf } from "./background.ts";
-import { endLost, isLost } from "./lost-run.ts";
+import { endLost, isLost, type LostKind } from "./lost-run.ts";
 
 export interface Followed {
   readonly id: string;
   readonly tenant: string;
   /** Number of the last event that the client has; -1 for none. */
   readonly after: number;
+  readonly lost: LostKind;
   /** An event as a frame. */
   readonly frame: (json: string) => string;
-  /** The events that tell of the final state, as JSON texts; the first of them has the number `next`. */
-  readonly ending: (row: StoredResponse, next: number) => readonly string[];
+  /**
+   * The events behind the log's `last` one (undefined: it has none) up to the final state, as JSON texts; the first of them has the number
+   * `next`.
+   */
+  readonly ending: (row: StoredResponse, next: number, last: string | undefined) => readonly string[];
   /** The frame behind the last event. */
   readonly close: string;
 }
@@ -82,7 +86,7 @@ export function followLog(
         if ((await history.readEvents(tenant, id, after, BATCH))?.length) continue;
         return tellEnd(after);
       }
-      if (isLost(state.updatedAt)) await endLost(history, tenant, id);
+      if (isLost(state.updatedAt)) await endLost(history, tenant, id, followed.lost);
       else if (scope.signal.aborted) {
         if (!(scope.signal.reason instanceof ShuttingDownError) || run === undefined) return out.cut();
         // a run of this thread ends now, too
@@ -98,10 +102,10 @@ export function followLog(
   async function tellEnd(after: number): Promise<void> {
     const row = await history.getResponse(tenant, id);
     if (row === null) return out.cut();
-    const next = await logEnd(history, tenant, id, after);
-    if (next !== undefined)
-      followed.ending(row, next).forEach((json, index) => {
-        if (next + index > after) out.write(followed.frame(json));
+    const end = await logEnd(history, tenant, id, after);
+    if (end !== undefined)
+      followed.ending(row, end.next, end.last).forEach((json, index) => {
+        if (end.next + index > after) out.write(followed.frame(json));
       });
     out.write(followed.close);
     out.end();
@@ -144,15 +148,23 @@ class Bell {
   }
 }
 
+/** Events that an ending has at most, but for the last one. */
+const LONGEST_ENDING = 8;
+
 /**
- * Number behind the last event of a log in which nothing comes behind `after`. A client that has had the ending has a number that may be
- * one or two above; undefined for one that is further off, who has had all.
+ * The last event of a log in which nothing comes behind `after`, and the number behind it. A client that has had some of the ending has a
+ * number that is a little above; undefined for one that is further off, who has had all.
  */
-async function logEnd(history: HistoryStore, tenant: string, id: string, after: number): Promise<number | undefined> {
-  for (let last = after; last >= after - 2; last--) {
-    if (last < 0) return 0;
+async function logEnd(
+  history: HistoryStore,
+  tenant: string,
+  id: string,
+  after: number,
+): Promise<{ readonly next: number; readonly last: string | undefined } | undefined> {
+  for (let last = after; last >= after - LONGEST_ENDING; last--) {
+    if (last < 0) return { next: 0, last: undefined };
     const [event] = (await history.readEvents(tenant, id, last - 1, { maxEvents: 1, maxBytes: 1 })) ?? [];
-    if (event !== undefined) return last + 1;
+    if (event !== undefined) return { next: last + 1, last: event.json };
   }
   return undefined;
 }

@@ -1,7 +1,6 @@
 /** Runs in the background whose gateway or thread has gone: somebody else says how they ended. */
-import { idOf, memberText } from "../../history/json-text.ts";
+import { idOf } from "../../history/json-text.ts";
 import type { HistoryStore, ResponseKind, StoredResponse } from "../../history/store.ts";
-import { LoggedSteps } from "../interactions/logged.ts";
 import { isUnfinished } from "./history.ts";
 
 /** A run that nobody has updated for so long has lost its runner. Runners update theirs every third of it. */
@@ -9,84 +8,86 @@ export const LEASE_MS = 30_000;
 
 type Members = Readonly<Record<string, unknown>>;
 
-interface Ending {
+export interface LostEnd {
   readonly status: "failed" | "cancelled";
   readonly message: string;
 }
 
-/** How the object of each kind tells it; undefined: its API looks after its own. */
-const DRAWN: Readonly<Record<ResponseKind, ((body: Members, end: Ending) => Members) | undefined>> = {
-  response: (body, { status, message }) => ({
-    ...body,
-    status,
-    error: status === "failed" ? { code: "server_error", message } : null,
-  }),
-  interaction: (body, { status, message }) => ({
-    ...body,
-    status,
-    updated: new Date().toISOString(),
-    ...(status === "failed" && { errors: [{ code: "INTERNAL", message }] }),
-  }),
-  batch: undefined,
-};
+/** Reads a log, event by event. */
+export interface LoggedOutput {
+  /** JSON text of an event, in their order. */
+  add(json: string): void;
+  /** What the answer had come to: JSON texts of items or steps. */
+  output(): readonly string[];
+}
+
+/** How an API tells of its runs that were lost. */
+export interface LostKind {
+  readonly kind: ResponseKind;
+  readonly logged: () => LoggedOutput;
+  /** The object with its end, but for its output. */
+  readonly draw: (body: Members, end: LostEnd) => Members;
+  /** Member of the object that shows its output. */
+  readonly member: string;
+  /** Whether what is in it has ids. */
+  readonly hasIds: boolean;
+}
 
 /** Whether a run has lost its runner. `updatedAt` as of `getState`. */
 export const isLost = (updatedAt: number | null): boolean => updatedAt !== null && updatedAt < Date.now() - LEASE_MS;
 
 /**
- * Ends a run that is not over: as failed, or as cancelled where that was asked for, with the items that its log has as its output. Another
- * end that comes first holds.
+ * Ends a run that is not over: as failed, or as cancelled where that was asked for, with what its log has as its output. Another end that
+ * comes first holds.
  */
 export async function endLost(
   history: HistoryStore,
   tenant: string,
   id: string,
+  kind: LostKind,
   message = "The server that worked on it has gone away",
 ): Promise<void> {
   const row = await history.getResponse(tenant, id);
-  if (row === null || !isUnfinished(row.status)) return;
-  const draw = DRAWN[row.kind];
-  if (draw === undefined) return;
+  if (row === null || row.kind !== kind.kind || !isUnfinished(row.status)) return;
   const status = row.status === "canceling" ? "cancelled" : "failed";
-  const output = await loggedOutput(history, row);
-  const body = JSON.stringify(draw(JSON.parse(row.body) as Members, { status, message }));
-  await history.updateResponse({
-    tenant,
-    id,
-    updatedAt: Date.now(),
-    ifStatus: [row.status],
-    status,
-    result: { body: withOutput(row.kind, body, output), output, itemIds: itemIds(row, output) },
-  });
+  const { [kind.member]: _, ...others } = kind.draw(JSON.parse(row.body) as Members, { status, message });
+  const head = JSON.stringify(others).slice(0, -1);
+  const logged = kind.logged();
+  let read = await readLog(history, row, -1, logged);
+  for (let ifStatus = row.status; ; ifStatus = status) {
+    const output = logged.output();
+    const body = `${head},"${kind.member}":[${output.join(",")}]}`;
+    const outcome = await history.updateResponse({
+      tenant,
+      id,
+      updatedAt: Date.now(),
+      ifStatus: [ifStatus],
+      status,
+      result: { body, output, itemIds: kind.hasIds ? itemIds(row, output) : [] },
+    });
+    if (outcome !== "stored") return;
+    // a runner that was slow, not gone, may have logged more before the row had its end; now it can't
+    const last = await readLog(history, row, read, logged);
+    if (last === read) return;
+    read = last;
+  }
 }
 
-/** Member of an object that shows its output. */
-const OUTPUT: Readonly<Record<ResponseKind, string>> = { response: "output", interaction: "steps", batch: "" };
+const itemIds = ({ input }: StoredResponse, output: readonly string[]): string[] =>
+  [...new Set([...input, ...output].map(idOf))].filter((id) => id !== "");
 
-/** The object with its output in the place of the one that it had, as the last member. */
-function withOutput(kind: ResponseKind, body: string, output: readonly string[]): string {
-  const { [OUTPUT[kind]]: _, ...others } = JSON.parse(body) as Members;
-  return `${JSON.stringify(others).slice(0, -1)},"${OUTPUT[kind]}":[${output.join(",")}]}`;
-}
-
-/** Ids of items; steps have none. */
-const itemIds = ({ kind, input }: StoredResponse, output: readonly string[]): string[] =>
-  kind !== "response" ? [] : [...new Set([...input, ...output].map(idOf))].filter((id) => id !== "");
-
-const DONE = '{"type":"response.output_item.done"';
-
-/** What the answer had come to. */
-async function loggedOutput(history: HistoryStore, { kind, tenant, id }: StoredResponse): Promise<readonly string[]> {
-  const items: string[] = [];
-  const steps = new LoggedSteps();
-  for (let after = -1; ; ) {
-    const events = await history.readEvents(tenant, id, after, { maxEvents: 1000, maxBytes: 1 << 20 });
+/** Reads what comes behind `after`, and gives the number of the last event. */
+async function readLog(
+  history: HistoryStore,
+  { tenant, id }: StoredResponse,
+  after: number,
+  into: LoggedOutput,
+): Promise<number> {
+  for (let read = after; ; ) {
+    const events = await history.readEvents(tenant, id, read, { maxEvents: 1000, maxBytes: 1 << 20 });
     const last = events?.at(-1);
-    if (events === null || last === undefined) return kind === "interaction" ? steps.steps() : items;
-    after = last.sequence;
-    for (const { json } of events) {
-      if (kind === "interaction") steps.add(json);
-      else if (json.startsWith(DONE)) items.push(memberText(json, "item") ?? "{}");
-    }
+    if (!events || last === undefined) return read;
+    for (const { json } of events) into.add(json);
+    read = last.sequence;
   }
 }

@@ -1,11 +1,11 @@
 /** What was stored of answers that may still be worked on: to be found, cancelled, deleted. */
 import type { GatewayError, NotFoundError } from "../../errors.ts";
-import type { HistoryStore, ResponseKind, StoredResponse } from "../../history/store.ts";
+import type { HistoryStore, StoredResponse } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { cancelRun } from "./background.ts";
 import { isUnfinished } from "./history.ts";
-import { endLost, isLost } from "./lost-run.ts";
+import { endLost, isLost, type LostKind } from "./lost-run.ts";
 
 /** How long a cancel waits for the one who works on it. */
 const CANCEL_WAIT_MS = 5000;
@@ -13,7 +13,7 @@ const LOOK_MS = 50;
 
 /** Which of an API's things they are. */
 export interface RunKind {
-  readonly kind: ResponseKind;
+  readonly lost: LostKind;
   /** None of this id, or one of another tenant: the words are the same. */
   readonly unknown: (id: string) => NotFoundError;
   /** What a cancel ends the work with. */
@@ -27,15 +27,15 @@ export interface FoundRun {
 
 /** The row, whose end is told if its runner is gone. Throws NotFoundError. */
 export async function findRun(
-  { kind, unknown }: RunKind,
+  { lost, unknown }: RunKind,
   id: string,
   tenant: string,
   { history }: Pick<ServerContext, "history">,
 ): Promise<FoundRun> {
   let row = (await history?.getResponse(tenant, id)) ?? null;
-  if (history === null || row?.kind !== kind) throw unknown(id);
+  if (history === null || row?.kind !== lost.kind) throw unknown(id);
   if (isUnfinished(row.status) && isLost((await history.getState(tenant, id))?.updatedAt ?? null)) {
-    await endLost(history, tenant, id);
+    await endLost(history, tenant, id, lost);
     row = await history.getResponse(tenant, id);
     if (row === null) throw unknown(id);
   }

@@ -1,6 +1,7 @@
 /** Interactions whose server has gone in the middle: somebody else tells how they ended, with what there was. */
 import { expect, test } from "bun:test";
 import { InteractionEvents, replayInteraction } from "../../../../src/apis/interactions/events.ts";
+import { LOST_INTERACTION } from "../../../../src/apis/interactions/logged.ts";
 import { interactionText } from "../../../../src/apis/interactions/object.ts";
 import { interactionRow } from "../../../../src/apis/interactions/state.ts";
 import { endLost } from "../../../../src/apis/shared/lost-run.ts";
@@ -28,7 +29,7 @@ async function lost(work: (events: InteractionEvents) => void, status = "in_prog
   events.created({ ...JSON.parse(begun), steps: undefined });
   work(events);
   await history.appendEvents("t", head.id, 0, log);
-  await endLost(history, "t", head.id);
+  await endLost(history, "t", head.id, LOST_INTERACTION);
   const row = (await history.getResponse("t", head.id))!;
   return { row, log: log.map((json) => JSON.parse(json) as InteractionEvent) };
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { LOST_RESPONSE } from "../../../../src/apis/responses-store/logged.ts";
 import { endLost } from "../../../../src/apis/shared/lost-run.ts";
 import { EngineError } from "../../../../src/engines/engine.ts";
 import { HistoryUnavailableError } from "../../../../src/history/errors.ts";
@@ -208,7 +209,13 @@ describe("a response in the background", () => {
     );
     const streamed = await streamOf(gateway, lost);
     const body = await retrieved(gateway, lost);
-    expect(body).toMatchObject({ status: "failed", error: { code: "server_error" }, output: [{ type: "reasoning" }] });
+    expect(body).toMatchObject({ status: "failed", error: { code: "server_error" } });
+    expect(checkEvents(streamed)).toEqual(body);
+    const { output } = body;
+    expect(output.map(({ type, status: ended }) => [type, ended])).toEqual([
+      ["reasoning", "completed"],
+      ["message", "incomplete"],
+    ]);
     expect(streamed.at(-1)).toMatchObject({ type: "response.failed", response: body });
     const cancelled = id.replace(/.{8}$/, "00000001");
     const other = { ...row, id: cancelled, body: row.body.replace(id, cancelled), itemIds: [], createdAt: at };
@@ -240,7 +247,7 @@ describe("a response in the background", () => {
     const call = await engineCall(one);
     say(call, "Hello");
     await until(one, id, "in_progress");
-    await endLost(other.history!, "default", id);
+    await endLost(other.history!, "default", id, LOST_RESPONSE);
     const told = await streamOf(other, id);
     say(call, " there");
     for (let i = 0; one.scopes.size > 0 && i < 200; i++) await Bun.sleep(10);
@@ -299,6 +306,8 @@ describe("a response in the background", () => {
 });
 
 describe("a store that fails for a while", () => {
+  const UNAVAILABLE = "The store of responses and conversations is unavailable";
+
   /** Calls of a method fail, `times` in all; `made`: after they were made, as when an answer is lost. */
   function failing(method: "appendEvents" | "updateResponse", times: number, made: boolean): HistoryStore {
     const history = testHistory();
@@ -328,13 +337,19 @@ describe("a store that fails for a while", () => {
       expect(textOf(checkEvents(await streamOf(gateway, id)))).toBe("Hello there");
     });
 
+  test("a run that cannot begin says that the history was away", async () => {
+    const gateway = start(failing("updateResponse", 1, false));
+    const { id } = await inBackground(gateway);
+    expect(await until(gateway, id, "failed")).toMatchObject({ error: { message: UNAVAILABLE } });
+  });
+
   test("a run that cannot store its events fails, and says so once the store is back", async () => {
     const gateway = start(failing("appendEvents", 6, false));
     const { id } = await inBackground(gateway);
     const call = await engineCall(gateway);
     say(call, "Hello there");
     expect(await until(gateway, id, "failed").catch(() => until(gateway, id, "failed"))).toMatchObject({
-      error: { code: "server_error" },
+      error: { code: "server_error", message: UNAVAILABLE },
     });
     expect(call.cancelled).toBe(1);
   }, 20_000);
