@@ -73,9 +73,14 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   let known = emptyFleet;
   let metrics: MetricsListener | undefined;
   let kept: HistoryKeeper | undefined;
+  let failed = false;
   let serving: Awaited<ReturnType<typeof startServingThreads>>;
   try {
-    kept = await keeper(config, threads, env, log);
+    kept = await keeper(config, threads, env, log, (message) => {
+      log.error("the history's thread ended; nothing can be kept: ending", { error: message });
+      failed = true;
+      process.kill(process.pid, "SIGTERM");
+    });
     metrics = listenForMetrics(config, () => tokenizerCacheMetrics(known.models));
     serving = await startServingThreads(config, threads, board, log, control, kept);
   } catch (error) {
@@ -119,7 +124,8 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   await kept.close();
   stopWatchdog();
   log.info("stopped");
-  return 0;
+  // systemd starts again what has failed
+  return failed ? 1 : 0;
 }
 
 /** A history that is named must be one. Whether it can be opened is seen later. */
@@ -134,7 +140,13 @@ function historyProblem(config: ServeConfig, env: Environment): string[] {
 }
 
 /** Opens the history, and makes the key of seals. Throws HistorySetupError and HistoryUnavailableError. */
-async function keeper(config: ServeConfig, threads: number, env: Environment, log: Logger): Promise<HistoryKeeper> {
+async function keeper(
+  config: ServeConfig,
+  threads: number,
+  env: Environment,
+  log: Logger,
+  onEnd: (message: string) => void,
+): Promise<HistoryKeeper> {
   const folder = stateFolder(config.stateDir, env);
   const { setting, byDefault } = chosenHistory(config, folder, threads);
   const days = config.historyRetentionDays;
@@ -144,10 +156,7 @@ async function keeper(config: ServeConfig, threads: number, env: Environment, lo
       sealingKey: keyOfSeals(config.sealingKey, folder, byDefault, log),
       retentionDays: days < 0 ? undefined : days,
       log,
-      onEnd(message) {
-        log.error("the history's thread ended; nothing can be kept: ending", { error: message });
-        process.kill(process.pid, "SIGTERM");
-      },
+      onEnd,
     },
     byDefault,
   );

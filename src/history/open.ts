@@ -35,7 +35,7 @@ export interface HistoryThread {
 
 /**
  * Starts it, once a process, and opens the store in it. Undefined where each serving thread connects itself (PostgreSQL, Redis, none).
- * `entry` is where `thread.ts` lies. `onEnd` is told if the thread ends by itself, which no call does. Throws `HistorySetupError`.
+ * `entry` is where `thread.ts` lies. `onEnd` is told, once, if the thread ends by itself, which no call does. Throws `HistorySetupError`.
  */
 export async function startHistoryThread(
   setting: HistorySetting,
@@ -53,9 +53,15 @@ export async function startHistoryThread(
       });
       worker.addEventListener("error", ({ message }) => reject(new HistorySetupError(message)));
     });
-  worker.addEventListener("error", ({ message }) => {
-    if (!ending) onEnd(message);
-  });
+  const gone = Promise.withResolvers<void>();
+  function over(message: string): void {
+    gone.resolve();
+    if (ending) return;
+    ending = true;
+    onEnd(message);
+  }
+  worker.addEventListener("error", ({ message }) => over(message));
+  worker.addEventListener("close", () => over("it has closed"));
   const opened = answer("opened");
   worker.postMessage({ type: "open", target } satisfies ToHistoryThread);
   const result = await opened;
@@ -74,7 +80,7 @@ export async function startHistoryThread(
       ending = true;
       const closed = answer("closed");
       worker.postMessage({ type: "close" } satisfies ToHistoryThread);
-      await Promise.race([closed, Bun.sleep(CLOSE_MS)]);
+      await Promise.race([closed, gone.promise, Bun.sleep(CLOSE_MS)]);
       worker.terminate();
     },
   };

@@ -92,6 +92,25 @@ test("the file of a history is for its owner alone, with what SQLite puts beside
   expect(modes.sort()).toEqual(["history.db", "history.db-shm", "history.db-wal"].map((name) => [name, 0o600]));
 });
 
+test.each(["memory", "sqlite"])(
+  "%s: of a thread that ends by itself is told once, and nobody waits for it",
+  async (kind) => {
+    const url = kind === "memory" ? "memory" : `sqlite:${join(temporary(), "history.db")}`;
+    const ends: string[] = [];
+    keeper = await startHistoryKeeper(options(url, { onEnd: (message) => void ends.push(message) }));
+    await (await seat()).createConversation(conversation("conv_1", Date.now()), []);
+    // a defect, which no call of a store makes
+    keeper.connect()!.postMessage({ batch: 1, calls: null });
+    for (let tries = 0; ends.length === 0 && tries < 300; tries++) await Bun.sleep(10);
+    await Bun.sleep(50);
+    expect(ends.length).toBe(1);
+    const since = performance.now();
+    await keeper.close();
+    keeper = undefined;
+    expect(performance.now() - since).toBeLessThan(2000);
+  },
+);
+
 test("without a history there is no thread to connect to", async () => {
   keeper = await startHistoryKeeper(options("none", { retentionDays: 1, sweepMs: [1, 1] }));
   expect(keeper.connect()).toBeUndefined();
