@@ -70,6 +70,41 @@ async function until(what: string, ready: () => Promise<boolean>): Promise<void>
   }
 }
 
+interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  readonly isZombie: boolean;
+}
+
+function processes(): Process[] {
+  const { stdout } = Bun.spawnSync(["ps", "-A", "-o", "pid=,ppid=,stat="]);
+  return [...stdout.toString().matchAll(/^\s*(\d+)\s+(\d+)\s+(\S+)/gm)].map(([, pid, parent, state]) => ({
+    pid: Number(pid),
+    parent: Number(parent),
+    isZombie: state!.startsWith("Z"),
+  }));
+}
+
+/**
+ * Kills a server with its children, and resolves when none of them runs any more: those of PostgreSQL are in sessions of their own, and
+ * still answer for a moment after it has gone.
+ */
+async function killWhole(server: Bun.Subprocess): Promise<void> {
+  server.kill("SIGSTOP"); // it makes no more of them
+  const children = processes().filter(({ parent }) => parent === server.pid);
+  server.kill("SIGKILL");
+  for (const { pid } of children)
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {} // it has gone by itself
+  await server.exited;
+  const killed = new Set(children.map(({ pid }) => pid));
+  for (let tries = 0; processes().some(({ pid, isZombie }) => killed.has(pid) && !isZombie); tries++) {
+    if (tries === 500) throw new Error("a killed server still runs");
+    await Bun.sleep(10);
+  }
+}
+
 async function server(
   at: string,
   command: readonly string[],
@@ -78,10 +113,6 @@ async function server(
   ready: () => Promise<boolean>,
 ): Promise<Server> {
   let child: Bun.Subprocess | undefined;
-  const killed = async (signal: "SIGKILL" | "SIGINT"): Promise<void> => {
-    child?.kill(signal);
-    await child?.exited;
-  };
   const start = async (): Promise<void> => {
     child = Bun.spawn(unprivileged(command), {
       cwd: at,
@@ -96,9 +127,12 @@ async function server(
     url,
     password,
     start,
-    kill: () => killed("SIGKILL"),
+    async kill() {
+      if (child !== undefined) await killWhole(child);
+    },
     async stop() {
-      await killed("SIGINT");
+      child?.kill("SIGINT");
+      await child?.exited;
       rmSync(at, { recursive: true, force: true });
     },
   };
