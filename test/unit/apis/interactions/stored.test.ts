@@ -1,5 +1,7 @@
 /** Interactions that were stored: read, streamed again from any event, cancelled, deleted; in the background. */
 import { afterEach, describe, expect, test } from "bun:test";
+import { LOST_INTERACTION } from "../../../../src/apis/interactions/logged.ts";
+import { endLost } from "../../../../src/apis/shared/lost-run.ts";
 import { EngineError } from "../../../../src/engines/engine.ts";
 import { checkEvents, readEvents } from "../../../support/schemas/interactions.ts";
 import { encode } from "../../generation/demo-tokenizer.ts";
@@ -192,6 +194,29 @@ describe("in the background", () => {
     expect(calls[0]!.cancelled).toBe(1);
     expect((await following).last.status).toBe("cancelled");
     expect((await refusalOfPrevious(id)).code).toBe(200);
+  });
+
+  test("ended by others while it is followed, its open step is closed", async () => {
+    const { calls } = slowly();
+    const { id } = await whole(gateway, { background: true });
+    await until(() => calls.length === 1);
+    const following = told(await at(id, "?stream=true"));
+    calls[0]!.chunk(encode("Once upon")).idle();
+    const history = gateway.history!;
+    const logged = { maxEvents: 99, maxBytes: 1e6 };
+    await until(async () => (await history.readEvents("default", id, -1, logged))!.length > 2);
+    await endLost(history, "default", id, LOST_INTERACTION);
+    const { events, steps, last } = await following;
+    expect([last.status, steps]).toEqual([
+      "failed",
+      [{ type: "model_output", content: [{ type: "text", text: "Once upon" }] }],
+    ]);
+    expect(events.map(({ event_type: type }) => type).slice(-3)).toEqual([
+      "step.stop",
+      "error",
+      "interaction.completed",
+    ]);
+    await until(() => calls[0]!.cancelled === 1);
   });
 
   /** What is over can be gone on from, however it ended. */
