@@ -45,7 +45,7 @@ export async function endLost(
   tenant: string,
   id: string,
   kind: LostKind,
-  message = "The server that worked on it has gone away",
+  message = "The server that worked on it has gone away, or could not reach the store of responses",
 ): Promise<void> {
   const row = await history.getResponse(tenant, id);
   if (row === null || row.kind !== kind.kind || !isUnfinished(row.status)) return;

@@ -16,6 +16,7 @@ const all = { maxEvents: 1000, maxBytes: 1 << 24 };
 const logOf = async (id: string): Promise<string[]> =>
   (await history.readEvents("default", id, -1, all))!.map(({ json }) => json);
 const FUNCTION = { type: "function", name: "f", parameters: { type: "object", properties: { x: { type: "string" } } } };
+const LOST = "The server that worked on it has gone away, or could not reach the store of responses";
 let calls = 0;
 
 /** A run to its end: its queued object and its log. */
@@ -63,7 +64,7 @@ test.each([
       log.slice(0, n).map((json) => JSON.parse(json.replaceAll(queued.id, id)) as unknown),
     );
     expect(told).toEqual(await retrieved(gateway, id));
-    expect(told).toMatchObject({ status: "failed", error: { code: "server_error" } });
+    expect(told).toMatchObject({ status: "failed", error: { code: "server_error", message: LOST } });
     const isOpen = n > 3 && n < log.length && !log[n - 1]!.includes("output_item.done");
     expect(told.output.at(-1)?.status === "incomplete").toBe(isOpen);
     for (let after = Math.max(n - 2, 0); after < events.length; after++)
