@@ -1,6 +1,5 @@
 /** One request of a batch. */
 import { setTimeout as pause } from "node:timers/promises";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { GatewayError, InternalError, InvalidRequestError, ShuttingDownError } from "../../errors.ts";
 import { rawMemberText } from "../../generation/raw-members.ts";
 import type { ServerContext } from "../../server/context.ts";
@@ -9,6 +8,7 @@ import { invalidBody, type SchemaProblem } from "../../server/validation.ts";
 import { anthropicError } from "../anthropic/errors.ts";
 import { createMessage } from "../messages/handle.ts";
 import { type MessagesRequest, messagesRequest } from "../messages/schema.ts";
+import { compiledSchema } from "../shared/compiled-schema.ts";
 
 /** What a request came to. */
 export type ItemResult = "succeeded" | "errored" | "canceled" | "expired";
@@ -17,7 +17,7 @@ export type ItemResult = "succeeded" | "errored" | "canceled" | "expired";
 const ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 500;
 
-const schema = TypeCompiler.Compile(messagesRequest);
+const schema = compiledSchema(messagesRequest);
 
 /**
  * JSON text of what a request came to, `{"type": "succeeded", "message": …}` or `{"type": "errored", "error": …}`. `json`: the request as the

@@ -1,11 +1,11 @@
 /** What a client says over the WebSocket of Responses: shapes from OpenAI's published API document. */
 import { type Static, Type as t } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import { parseObject, refuseDepth } from "../../server/json-object.ts";
 import { rememberText } from "../../server/raw-body.ts";
 import { invalidBody, type SchemaProblem } from "../../server/validation.ts";
 import { type Loose, type ResponsesRequest, responsesRequest } from "../responses/schema.ts";
+import { compiledSchema } from "../shared/compiled-schema.ts";
 
 /** A response is asked for. Those of one lane come one after the other, and their events say which lane it is. */
 export interface CreateEvent {
@@ -28,8 +28,8 @@ const envelope = t.Object({
   stream_id: t.Optional(t.Union([t.String({ minLength: 1, maxLength: 256 }), t.Null()])),
   generate: t.Optional(t.Union([t.Boolean(), t.Null()])),
 });
-const isEnvelope = TypeCompiler.Compile(envelope);
-const isRequest = TypeCompiler.Compile(responsesRequest);
+const isEnvelope = compiledSchema(envelope);
+const isRequest = compiledSchema(responsesRequest);
 
 const messages = t.Array(
   t.Object(
@@ -42,7 +42,7 @@ const messages = t.Array(
   ),
   { minItems: 1 },
 );
-const isSteering = TypeCompiler.Compile(t.Union([t.String({ minLength: 1 }), messages]));
+const isSteering = compiledSchema(t.Union([t.String({ minLength: 1 }), messages]));
 
 /** The lane that a message names, whatever else is in it: errors are told there. */
 export const laneOf = (message: Loose): string | undefined =>
