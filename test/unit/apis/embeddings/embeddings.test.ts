@@ -1,6 +1,7 @@
 /** `POST /v1/embeddings` over HTTP, with a real tokenizer and an engine in memory. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { EngineError } from "../../../../src/engines/engine.ts";
+import { checkPooling } from "../../../support/schemas/pooling.ts";
 import { MODEL, startGateway } from "../../server/gateway.ts";
 import {
   answer,
@@ -315,5 +316,6 @@ test("the key is asked for on every route, also those without /v1", async () => 
       },
     );
     expect(ok.status).toBe(path === "/v1/classify" ? 400 : 200);
+    if (ok.status === 200) checkPooling(path, {}, await ok.json());
   }
 });

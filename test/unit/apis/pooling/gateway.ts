@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Engine } from "../../../../src/engines/engine.ts";
 import type { ModelEntry } from "../../../../src/fleet/snapshot.ts";
 import { loadTokenizer, openTokenizer } from "../../../../src/tokenizer/load.ts";
+import { checkPooling } from "../../../support/schemas/pooling.ts";
 import { ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { type Gateway, MODEL, modelEntry, startGateway } from "../../server/gateway.ts";
 
@@ -74,7 +75,7 @@ export const send = (gateway: Gateway, path: string, body: object, init: Request
     ...init,
   });
 
-/** The answer's JSON; fails for another status. Nothing of the request is left behind. */
+/** The answer's JSON; fails for another status, and unless a success has its schema. Nothing of the request is left behind. */
 export async function answer(gateway: Gateway, path: string, body: object, status = 200) {
   const response = await send(gateway, path, body);
   const text = await response.text();
@@ -83,7 +84,9 @@ export async function answer(gateway: Gateway, path: string, body: object, statu
   expect(response.headers.get("x-request-id")).toBeTruthy();
   expect(gateway.scopes.size).toBe(0);
   expect(gateway.board.running(gateway.slot)).toBe(0);
-  return JSON.parse(text) as Record<string, unknown>;
+  const json = JSON.parse(text) as Record<string, unknown>;
+  if (status === 200) checkPooling(path, body, json);
+  return json;
 }
 
 /** The error of a refused request, in OpenAI's shape. */
