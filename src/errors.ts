@@ -204,3 +204,7 @@ export class InternalError extends GatewayError {
     super("Internal error", { cause });
   }
 }
+
+/** What was thrown, as a client may be told of it: what is no GatewayError is a defect of ours. */
+export const gatewayError = (cause: unknown): GatewayError =>
+  cause instanceof GatewayError ? cause : new InternalError(cause);

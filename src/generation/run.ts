@@ -6,7 +6,7 @@ import type {
   GenerateRequest,
   TokenChunk,
 } from "../engines/engine.ts";
-import { ClientClosedError, EngineFailureError, GatewayError, InternalError } from "../errors.ts";
+import { ClientClosedError, EngineFailureError, GatewayError, gatewayError, InternalError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { Choice, type OutputOptions } from "./choice.ts";
 import { engineFailure } from "./engine-failure.ts";
@@ -85,7 +85,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     try {
       work();
     } catch (cause) {
-      end(cause instanceof GatewayError ? cause : new InternalError(cause));
+      end(gatewayError(cause));
       call?.cancel();
     }
   }

@@ -1,4 +1,4 @@
-import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts";
+import { ClientClosedError, type GatewayError, gatewayError, InternalError } from "../../errors.ts";
 import { googleStatusName } from "../google/errors.ts";
 import type { EventWriter } from "../shared/events.ts";
 import type { TurnEnd, TurnItem } from "../shared/turn.ts";
@@ -160,7 +160,7 @@ export class InteractionWriter implements TurnWriter {
     save({ status, body: this.text(), steps: this.steps })
       .catch((cause: unknown) => {
         if (this.error === undefined) {
-          this.error = cause instanceof GatewayError ? cause : new InternalError(cause);
+          this.error = gatewayError(cause);
           this.set("failed", usage);
         } else onLost?.(cause);
       })

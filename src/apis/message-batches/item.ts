@@ -1,6 +1,6 @@
 /** One request of a batch. */
 import { setTimeout as pause } from "node:timers/promises";
-import { GatewayError, InternalError, InvalidRequestError, ShuttingDownError } from "../../errors.ts";
+import { GatewayError, gatewayError, InternalError, InvalidRequestError, ShuttingDownError } from "../../errors.ts";
 import { rawMemberText } from "../../generation/raw-members.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
@@ -35,7 +35,7 @@ export async function itemResult(
     return { type: "succeeded", json: `{"type":"succeeded","message":${message}}` };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    const failure = error instanceof GatewayError ? error : new InternalError(error);
+    const failure = gatewayError(error);
     if (failure instanceof ShuttingDownError) throw failure;
     if (failure instanceof InternalError)
       context.log.error("a request of a batch failed", { request: scope.id, error });

@@ -2,7 +2,7 @@
  * The work on a batch. Its results lie in the log of its row, one event each, in the order in which they came; the row says how far it is.
  * A batch whose runner has gone is gone on with by whoever is asked for it: of two that do so, the log takes the results of one.
  */
-import { ClientClosedError, GatewayError, InternalError, ShuttingDownError } from "../../errors.ts";
+import { ClientClosedError, type GatewayError, gatewayError, ShuttingDownError } from "../../errors.ts";
 import { HistoryConflictError } from "../../history/errors.ts";
 import { memberText } from "../../history/json-text.ts";
 import type { HistoryStore, ResponseState } from "../../history/store.ts";
@@ -107,7 +107,7 @@ async function work(
   try {
     await Promise.all(Array.from({ length: AT_ONCE }, take));
   } catch (error) {
-    abort.abort(error instanceof GatewayError ? error : new InternalError(error)); // the others are of no use
+    abort.abort(gatewayError(error)); // the others are of no use
     throw error;
   } finally {
     clearTimeout(expiry);

@@ -1,8 +1,8 @@
 /** One connection of the WebSocket transport of Responses: many responses, one after the other or side by side in lanes. */
 import {
   ClientClosedError,
-  GatewayError,
-  InternalError,
+  type GatewayError,
+  gatewayError,
   InvalidRequestError,
   OverloadedError,
   ShuttingDownError,
@@ -81,7 +81,7 @@ export class ResponsesSession {
       if (this.requests >= MOST_REQUESTS) throw new OverloadedError("Too many requests wait on this connection");
       this.queue(event);
     } catch (error) {
-      const failure = error instanceof GatewayError ? error : new InternalError(error);
+      const failure = gatewayError(error);
       logFailure(this.context.log, this.identity.id, PATH, failure);
       this.failed(failure, lane);
     }
@@ -157,7 +157,7 @@ export class ResponsesSession {
       const output = object["output"] as readonly Loose[];
       if (object["status"] !== "failed") this.memory.keep(active.id, [...asked.earlier, ...asked.input, ...output]);
     } catch (error) {
-      const failure = error instanceof GatewayError ? error : new InternalError(error);
+      const failure = gatewayError(error);
       logFailure(context.log, id, PATH, failure);
       if (active === undefined) made(failure);
       else this.failed(failure, lane);

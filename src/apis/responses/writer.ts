@@ -1,4 +1,4 @@
-import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts";
+import { ClientClosedError, type GatewayError, gatewayError, InternalError } from "../../errors.ts";
 import type { LogprobEntry } from "../../generation/events.ts";
 import type { EventWriter, TellDelta } from "../shared/events.ts";
 import type { TurnEnd, TurnItem } from "../shared/turn.ts";
@@ -159,7 +159,7 @@ export class ResponseWriter implements TurnWriter {
     }
     void save(this.object())
       .catch((cause: unknown) => {
-        const failure = cause instanceof GatewayError ? cause : new InternalError(cause);
+        const failure = gatewayError(cause);
         if (this.error === undefined) {
           this.error = failure;
           this.state = { status: "failed", output: this.output, error: responseFailure(failure) };

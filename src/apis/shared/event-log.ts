@@ -1,4 +1,4 @@
-import { ClientClosedError, GatewayError, InternalError } from "../../errors.ts";
+import { ClientClosedError, GatewayError, gatewayError } from "../../errors.ts";
 import { HistoryConflictError } from "../../history/errors.ts";
 import type { HistoryStore } from "../../history/store.ts";
 import { retryStore } from "./store-retry.ts";
@@ -85,7 +85,7 @@ export class EventLog {
       this.failure = error;
       this.closed = true;
       this.waiting = [];
-      this.abort(error instanceof GatewayError ? error : new InternalError(error));
+      this.abort(gatewayError(error));
     }
   }
 
