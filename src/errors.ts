@@ -133,6 +133,41 @@ export class NoWorkersError extends GatewayError {
   }
 }
 
+/** No worker of this id. */
+export class WorkerNotFoundError extends NotFoundError {
+  override readonly code = "worker_not_found";
+}
+
+/** A worker of this address is there already. */
+export class WorkerExistsError extends GatewayError {
+  readonly status = 409;
+  readonly code = "worker_exists";
+}
+
+/** The API is not to be had on the engines that serve the model. */
+export class NotOfferedError extends GatewayError {
+  readonly status = 501;
+  readonly code = "not_supported_by_engine";
+}
+
+/** The engine could not keep to the request's constraint. */
+export class ConstraintFailedError extends GatewayError {
+  readonly status = 422;
+  readonly code = "constraint_failed";
+}
+
+/** As many requests wait for their turn as may. */
+export class QueueFullError extends GatewayError {
+  readonly status = 429;
+  readonly code = "queue_full";
+}
+
+/** Its turn did not come in time. */
+export class QueueTimeoutError extends GatewayError {
+  readonly status = 408;
+  readonly code = "queue_timeout";
+}
+
 /** The gateway has more to do than it may keep. */
 export class OverloadedError extends GatewayError {
   readonly status = 503;

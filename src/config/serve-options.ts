@@ -1,6 +1,8 @@
+import { discoveryOptions, healthOptions, workerOptions } from "./fleet-options.ts";
 import { historyOptions } from "./history-options.ts";
 import { modelOptions } from "./model-options.ts";
 import type { OptionTable, ValuesOf } from "./option.ts";
+import { resilienceOptions } from "./resilience-options.ts";
 
 /** An `http(s)` origin or `grpc(s)://host:port`; what is wrong with it otherwise. */
 function workerUrlProblem(value: string): string | undefined {
@@ -143,6 +145,7 @@ export const serveOptions = {
     group: "Workers",
     help: "Longest pause between two tries to reach a starting worker, in seconds.",
   },
+  ...workerOptions,
   healthFailureThreshold: {
     flag: "health-failure-threshold",
     type: "integer",
@@ -183,6 +186,9 @@ export const serveOptions = {
     group: "Health",
     help: "Never check workers after they have started.",
   },
+  ...healthOptions,
+  ...discoveryOptions,
+  ...resilienceOptions,
   ...modelOptions,
   stateDir: {
     flag: "state-dir",

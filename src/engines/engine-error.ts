@@ -21,6 +21,7 @@ const FALLBACK_TEXT: Readonly<Record<EngineErrorKind, string>> = {
   timeout: "the engine did not answer in time",
   not_found: "the engine does not know the model",
   unimplemented: "the engine does not offer this",
+  constraint: "the answer could not be made to keep to the constraint",
   cancelled: "cancelled",
   failed: "the engine failed",
 };

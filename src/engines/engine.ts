@@ -48,6 +48,8 @@ export interface GenerateRequest {
   readonly stream: boolean;
   /** Rank to pin to, for data-parallel engines; absent = the engine balances. */
   readonly dataParallelRank?: number;
+  /** Every id that ends an answer of the model: engines that know none of their own, or not all, are told. */
+  readonly eosTokenIds?: readonly number[];
   /** W3C trace context and the like; sent as call metadata. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -179,6 +181,8 @@ export type EngineErrorKind =
   | "not_found"
   /** The engine does not offer this (501). */
   | "unimplemented"
+  /** The answer could not be made to keep to the constraint (422). */
+  | "constraint"
   /** We cancelled it. */
   | "cancelled"
   /** The engine ended the request itself: aborted it, failed inside, or broke the protocol (500). */
@@ -187,11 +191,14 @@ export type EngineErrorKind =
 /** Failure of an engine call. `message` is safe to show to clients: the engine's own words, no addresses. */
 export class EngineError extends Error {
   override readonly name = "EngineError";
+  /** The engine asks for a pause of so many milliseconds before another try. */
+  readonly retryAfterMs: number | undefined;
   constructor(
     readonly kind: EngineErrorKind,
     message: string,
-    options?: { cause?: unknown },
+    options: { cause?: unknown; retryAfterMs?: number | undefined } = {},
   ) {
     super(message, options);
+    this.retryAfterMs = options.retryAfterMs;
   }
 }

@@ -1,3 +1,4 @@
+import type { EngineFacts } from "../engines/facts.ts";
 import type { TemplateSource } from "../template/model-template.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
 
@@ -9,8 +10,20 @@ export interface WorkerEntry {
   readonly url: string;
   readonly dialect: string;
   readonly model: string;
+  /** What it told of itself when it registered; absent: nothing, and then nothing is refused on its account. */
+  readonly facts?: EngineFacts | undefined;
   /** Whether it lets reasoning pass before it applies a constraint of the output; undefined: it did not say. */
   readonly waitsForReasoning?: boolean | undefined;
+}
+
+/** A model that HTTP workers serve: its requests go on as they came. */
+export interface HttpModelEntry {
+  readonly id: string;
+  readonly aliases: readonly string[];
+  /** Tokens of prompt and answer together; 0 = unknown. */
+  readonly contextLength: number;
+  /** Unix time in seconds of its first registration. */
+  readonly created: number;
 }
 
 /** What is known of a model that gives vectors instead of text. */
@@ -74,6 +87,8 @@ export interface FleetSnapshot {
   /** Workers that there are to be, those that are still starting among them. */
   readonly expected: number;
   readonly models: readonly ModelEntry[];
+  /** Models of HTTP workers; a model may be in both lists. */
+  readonly httpModels?: readonly HttpModelEntry[];
   readonly tokenizers: readonly TokenizerEntry[];
 }
 

@@ -1,5 +1,11 @@
 import type { EngineError } from "../engines/engine.ts";
-import { ClientClosedError, EngineFailureError, type GatewayError, InvalidRequestError } from "../errors.ts";
+import {
+  ClientClosedError,
+  ConstraintFailedError,
+  EngineFailureError,
+  type GatewayError,
+  InvalidRequestError,
+} from "../errors.ts";
 
 /** What a client is told of an engine's failure. */
 export function engineFailure(error: EngineError): GatewayError {
@@ -8,7 +14,10 @@ export function engineFailure(error: EngineError): GatewayError {
     case "invalid":
       return new InvalidRequestError(error.message, cause);
     case "overloaded":
-      return new EngineFailureError(429, "engine_overloaded", error.message, { retryAfterSecs: 1, ...cause });
+      return new EngineFailureError(429, "engine_overloaded", error.message, {
+        retryAfterSecs: Math.max(1, Math.ceil((error.retryAfterMs ?? 0) / 1000)),
+        ...cause,
+      });
     case "unavailable":
       return new EngineFailureError(503, "engine_unavailable", "The engine cannot be reached", {
         retryAfterSecs: 1,
@@ -20,6 +29,8 @@ export function engineFailure(error: EngineError): GatewayError {
       return new EngineFailureError(404, "model_not_found", error.message, cause);
     case "unimplemented":
       return new EngineFailureError(501, "not_supported_by_engine", error.message, cause);
+    case "constraint":
+      return new ConstraintFailedError(error.message, cause);
     case "cancelled":
       return new ClientClosedError();
     case "failed":
