@@ -2,9 +2,10 @@ import { setImmediate } from "node:timers/promises";
 import { BadJsonError, ClientClosedError, PayloadTooLargeError, UnsupportedMediaTypeError } from "../errors.ts";
 import { parseObject, refuseDepth } from "./json-object.ts";
 import { rememberText } from "./raw-body.ts";
+import { parseSliced } from "./sliced-json.ts";
 
-/** Each step of reading so large a body takes milliseconds: other requests get their turn between any two. */
-const LARGE = 1 << 20;
+/** Reading so large a body takes milliseconds: other requests get their turn meanwhile. */
+const LARGE = 1 << 18;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -26,11 +27,12 @@ export async function readJson(request: Request, limit: number, mayLack = false)
   } catch {
     throw new BadJsonError("The body is not valid UTF-8");
   }
-  if (bytes.length > LARGE) await setImmediate();
-  const value = parseObject(text, "The body");
-  if (bytes.length > LARGE) await setImmediate();
-  refuseDepth(value, "The body");
+  const isLarge = bytes.length > LARGE;
+  if (isLarge) await setImmediate();
+  const value = isLarge ? await parseSliced(text, "The body") : parseObject(text, "The body");
+  if (!isLarge) refuseDepth(value, "The body");
   rememberText(value, text);
+  if (isLarge) await setImmediate(); // checking its form comes next
   return value;
 }
 

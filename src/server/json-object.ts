@@ -2,20 +2,24 @@
 import { BadJsonError } from "../errors.ts";
 
 /** Deeper JSON than this is refused: nothing that a client API means nests so far, and recursive code must not meet it. */
-const MAX_DEPTH = 256;
+export const MAX_DEPTH = 256;
 
 /** A text as a JSON object, however deep. `what` begins the messages of errors. Throws BadJsonError. */
 export function parseObject(text: string, what: string): object {
   if (text.trim() === "") throw new BadJsonError(`${what} is empty: a JSON object is needed`);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new BadJsonError(`${what} is not valid JSON: ${(error as Error).message.replace(/^JSON Parse error: /, "")}`);
-  }
+  const value = parseText(text, what);
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new BadJsonError(`${what} must be a JSON object`);
   return value;
+}
+
+/** The value of a JSON text. `what` begins the messages of errors. Throws BadJsonError. */
+export function parseText(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new BadJsonError(`${what} is not valid JSON: ${(error as Error).message.replace(/^JSON Parse error: /, "")}`);
+  }
 }
 
 /**
@@ -34,8 +38,7 @@ function deeperThan(value: unknown, limit: number): boolean {
     const next: unknown[] = [];
     for (const item of level) {
       if (typeof item !== "object" || item === null) continue;
-      if (Object.hasOwn(item, "toString"))
-        Object.defineProperty(item, Symbol.toPrimitive, { value: () => "an object" });
+      makePrintable(item);
       for (const child of Array.isArray(item) ? item : Object.values(item)) {
         if (typeof child === "object" && child !== null) next.push(child);
       }
@@ -43,4 +46,10 @@ function deeperThan(value: unknown, limit: number): boolean {
     level = next;
   }
   return false;
+}
+
+/** Gives an object that hides `toString` another way to be printed. */
+export function makePrintable(object: object): void {
+  if (Object.hasOwn(object, "toString"))
+    Object.defineProperty(object, Symbol.toPrimitive, { value: () => "an object" });
 }

@@ -20,6 +20,7 @@ const PARTS: Readonly<Record<string, string>> = {
   "server/raw-body.ts": "request",
   // How JSON from outside is read and checked: that of requests, and the lines of commands.
   "server/json-object.ts": "request",
+  "server/sliced-json.ts": "request",
   "server/validation.ts": "request",
 };
 
