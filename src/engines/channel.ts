@@ -31,7 +31,7 @@ export interface CallOptions {
 export interface StreamHandler {
   /** One message, `bytes[start .. end)`: it lies where it was read to, and is valid only during the call. */
   onMessage(bytes: Uint8Array, start: number, end: number): void;
-  /** After all messages of one read from the socket, of every call: the moment to flush what the messages led to. */
+  /** After all messages of the call in one read from the socket: the moment to flush what they led to. */
   onIdle?(): void;
   /** The end: no error means status OK. */
   onEnd(error?: GrpcError): void;

@@ -27,7 +27,7 @@ type State = "connecting" | "open" | "draining" | "dead";
 
 export class FramingConnection implements IncomingHandler {
   readonly sender: FramingSender;
-  /** Calls that got messages in the read of the socket that is being parsed. */
+  /** Calls that got messages in the read of the socket that is being parsed, and were not told yet that there are no more in it. */
   readonly touched: FramingCall[] = [];
   /** Calls whose stream is over and whose reader is paused. */
   readonly finishing = new Set<FramingCall>();
@@ -219,7 +219,7 @@ export class FramingConnection implements IncomingHandler {
     }
     const call = this.callOf(id);
     if (call === undefined) return;
-    if (size > 0) call.takeData(bytes, start, end, size);
+    if (size > 0) call.takeData(bytes, start, end, size, this.incoming.isLastData(id, start));
     if (ended) call.takeEnd();
   }
 

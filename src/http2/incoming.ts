@@ -53,6 +53,11 @@ export class IncomingFrames {
     if (!this.stopped) this.reader.push(chunk);
   }
 
+  /** As `FrameReader.isLastData`. */
+  isLastData(id: number, start: number): boolean {
+    return this.reader.isLastData(id, start);
+  }
+
   /** Gives out no more frames, not even of the chunk that is being read. */
   stop(): void {
     this.stopped = true;

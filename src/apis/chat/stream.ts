@@ -1,10 +1,15 @@
 import type { GatewayError } from "../../errors.ts";
 import type { CallKind, GenerationEvent, OutputPart } from "../../generation/events.ts";
-import { failStream, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
+import { failStream, flat, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { usage } from "../openai/usage.ts";
 import type { FrameWriter, StreamSink } from "../shared/answer.ts";
 import { type ChatAnswer, finishReason, reasoningFields, toolCallFields } from "./answer.ts";
+
+const textTail = (includeUsage: boolean): string =>
+  flat(`},"logprobs":null,"finish_reason":null}${frameTail({ includeUsage })}`);
+const TEXT_TAIL = textTail(false);
+const TEXT_TAIL_USAGE = textTail(true);
 
 /**
  * Turns the events of a generation into `chat.completion.chunk` frames: a role chunk per choice, the parts of its output, a chunk
@@ -38,7 +43,7 @@ export class ChatStream implements StreamSink {
   ) {
     this.head = frameHead("chat.completion.chunk", answer);
     this.plainTail = frameTail(answer);
-    this.textTail = `},"logprobs":null,"finish_reason":null}${this.plainTail}`;
+    this.textTail = answer.includeUsage ? TEXT_TAIL_USAGE : TEXT_TAIL;
     this.textOnly = !answer.logprobs && !answer.continuousUsage && answer.promptTokenIds === undefined;
   }
 
@@ -145,7 +150,7 @@ export class ChatStream implements StreamSink {
     if (this.opened[index] === true) return;
     this.first();
     this.opened[index] = true;
-    this.textHeads[index] = `${this.head}{"index":${index},"delta":{"content":`;
+    this.textHeads[index] = flat(`${this.head}{"index":${index},"delta":{"content":`);
     const ids =
       index === 0 && this.answer.promptTokenIds
         ? `],"prompt_token_ids":[${Array.from(this.answer.promptTokenIds).join(",")}`

@@ -1,7 +1,7 @@
 import type { TokenLogprobs } from "../../engines/engine.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { GenerationEvent } from "../../generation/events.ts";
-import { failStream, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
+import { failStream, flat, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
 import { usage } from "../openai/usage.ts";
 import type { FrameWriter, StreamSink } from "../shared/answer.ts";
 import { AnswerLogprobs, type CompletionAnswer, promptOfChoice } from "./answer.ts";
@@ -102,7 +102,7 @@ export class CompletionStream implements BatchSink, StreamSink {
     const { echo, tokenIds } = promptOfChoice(answer, index);
     const logprobs = echo !== undefined && answer.logprobs ? JSON.stringify(this.logprobs.ofPrompt(index)) : "null";
     this.first();
-    this.textHeads[index] = `${this.head}{"index":${index},"text":`;
+    this.textHeads[index] = flat(`${this.head}{"index":${index},"text":`);
     if (echo === undefined && !answer.showsIds) return;
     const ids = answer.showsIds ? `,"token_ids":[],"prompt_token_ids":[${Array.from(tokenIds).join(",")}]` : "";
     this.frame(index, echo?.text ?? "", `"logprobs":${logprobs},"finish_reason":null${ids}`);

@@ -18,10 +18,18 @@ export interface StreamedAnswer {
 
 /** What of a frame comes before its choices. `object`: the value of that member. */
 export const frameHead = (object: string, { id, created, model }: StreamedAnswer): string =>
-  `data: {"id":${JSON.stringify(id)},"object":"${object}","created":${created},"model":${JSON.stringify(model)},"choices":[`;
+  flat(
+    `data: {"id":${JSON.stringify(id)},"object":"${object}","created":${created},"model":${JSON.stringify(model)},"choices":[`,
+  );
+
+/**
+ * The same text in one piece. JavaScriptCore joins texts when they are first read, and a text that others are made with is not joined by
+ * reading these: its pieces would be gathered again for every frame.
+ */
+export const flat = (text: string): string => (text.charCodeAt(0) >= 0 ? text : "");
 
 /** What of a frame comes behind its choices, where usage is not told with each. */
-export const frameTail = ({ includeUsage }: StreamedAnswer): string =>
+export const frameTail = ({ includeUsage }: Pick<StreamedAnswer, "includeUsage">): string =>
   includeUsage ? `],"usage":null}\n\n` : "]}\n\n";
 
 /** The same where it is (`continuous_usage_stats`). `tokens`: of the answer so far, choice by choice; a choice may be missing. */

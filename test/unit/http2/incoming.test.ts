@@ -88,6 +88,32 @@ describe("incoming frames", () => {
     }
   });
 
+  test("the last DATA frame of a stream that a read has in full is known as such when it is given out", () => {
+    const seen: string[] = [];
+    const { handler } = recorder();
+    const incoming: IncomingFrames = new IncomingFrames({
+      ...handler,
+      onData: (id, _bytes, start) => seen.push(`${id}${incoming.isLastData(id, start) ? " last" : ""}`),
+    });
+    const out = new OutBuffer();
+    out.settings([]);
+    for (const id of [1, 3, 1, 5, 3]) {
+      out.frame(4, 0, 0, id);
+      out.append(new Uint8Array(4));
+    }
+    out.rstStream(1, 8);
+    const bytes = out.bytes.slice(out.start, out.end);
+    incoming.push(bytes);
+    expect(seen).toEqual(["1", "3", "1 last", "5 last", "3 last"]);
+    // The last frame of 3 has come in part: the one before it is the last that is whole.
+    seen.length = 0;
+    const cut = bytes.length - 13 - 2;
+    incoming.push(bytes.subarray(9, cut));
+    expect(seen).toEqual(["1", "3 last", "1 last", "5 last"]);
+    incoming.push(bytes.subarray(cut));
+    expect(seen.at(-1)).toStartWith("3");
+  });
+
   test("stop gives out no more, not even of the same read", () => {
     const { events, handler } = recorder();
     const incoming: IncomingFrames = new IncomingFrames({ ...handler, onReset: () => incoming.stop() });

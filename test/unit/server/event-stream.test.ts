@@ -114,6 +114,24 @@ describe("frames", () => {
     expect(counts).toMatchObject({ paused: 0, closed: 1 });
   });
 
+  test("that wait for one flush leave in one write", async () => {
+    const stream = new EventStream(new Counts());
+    stream.write("data: first\n\n");
+    const { port } = serve(() => stream.response({}));
+    const reader = await slowReader(port);
+    await until(() => reader.tail.includes("first"), "the first frame");
+    const frames = ["a", "b", "c"].map((letter) => `data: ${letter.repeat(30)}\n\n`);
+    for (const frame of frames) stream.write(frame);
+    expect(reader.tail).not.toContain("aaa");
+    stream.flush();
+    await until(() => reader.tail.includes("ccc"), "the others");
+    // HTTP/1.1 frames each write by its length.
+    const together = frames.join("");
+    expect(reader.tail).toEndWith(`\r\n${together.length.toString(16)}\r\n${together}\r\n`);
+    stream.end();
+    reader.socket.terminate();
+  });
+
   test("ended before the response is pulled", async () => {
     const counts = new Counts();
     const stream = new EventStream(counts);
