@@ -4,7 +4,9 @@
  * the start; so a message's own lines are read when it is first used. Token messages have codecs of their own.
  */
 import commonText from "../../proto/common.proto" with { type: "text" };
-import { WireError, WireReader, WireType, WireWriter } from "./wire.ts";
+import { WireReader } from "../protobuf/reader.ts";
+import { WireError, WireType } from "../protobuf/wire-error.ts";
+import { WireWriter } from "../protobuf/writer.ts";
 
 /** A decoded message with every field present: proto3 defaults for what was absent, and undefined for messages. */
 export type PlainMessage = Readonly<Record<string, unknown>>;

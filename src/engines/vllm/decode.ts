@@ -1,6 +1,7 @@
 /** GenerateResponse of the vLLM dialect, read by hand into reused objects (`proto/vllm_engine.proto`). */
+import { WireReader } from "../../protobuf/reader.ts";
+import { WireError, WireType } from "../../protobuf/wire-error.ts";
 import type { TokenChunk, TokenLogprobs } from "../engine.ts";
-import { WireError, WireReader, WireType } from "../wire.ts";
 
 export type ResponseKind = "chunk" | "complete" | "unknown";
 
@@ -171,8 +172,8 @@ function readLogprobs(reader: WireReader, optionalValues: boolean): TokenLogprob
     const field = tag >>> 3;
     if (field === 1) {
       if (optionalValues) values.push(readOptionalValue(reader));
-      else reader.floats(tag & 7, values as number[]);
-    } else if (field === 2) reader.uint32s(tag & 7, tokenIds);
+      else reader.floats(values as number[], tag & 7);
+    } else if (field === 2) reader.uint32s(tokenIds, tag & 7);
     else if (field === 3) top.push(readTopRow(reader));
     else reader.skip(tag & 7);
   }
@@ -198,8 +199,8 @@ function readTopRow(reader: WireReader): TopRow {
   const end = reader.lengthPrefix() + reader.at;
   while (reader.at < end) {
     const tag = reader.varint();
-    if (tag >>> 3 === 1) reader.floats(tag & 7, logprobs);
-    else if (tag >>> 3 === 2) reader.uint32s(tag & 7, tokenIds);
+    if (tag >>> 3 === 1) reader.floats(logprobs, tag & 7);
+    else if (tag >>> 3 === 2) reader.uint32s(tokenIds, tag & 7);
     else reader.skip(tag & 7);
   }
   if (reader.at !== end) throw new WireError("field past the end of its message");

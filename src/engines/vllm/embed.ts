@@ -1,8 +1,9 @@
 /** One Embed call of the vLLM dialect (`proto/vllm_engine.proto`). */
+import { WireReader } from "../../protobuf/reader.ts";
+import { WireWriter } from "../../protobuf/writer.ts";
 import type { Channel } from "../channel.ts";
 import { type EmbedReply, type EmbedRequest, EngineError } from "../engine.ts";
 import { toEngineError } from "../engine-error.ts";
-import { WireReader, WireWriter } from "../wire.ts";
 
 export const EMBED_PATH = "/vllm.grpc.engine.VllmEngine/Embed";
 
@@ -30,7 +31,7 @@ export function decodeEmbedResponse(bytes: Uint8Array): EmbedReply {
   while (reader.at < reader.end) {
     const tag = reader.varint();
     const field = tag >>> 3;
-    if (field === 1) embedding = reader.float32Array(tag & 7, embedding);
+    if (field === 1) embedding = reader.float32Array(embedding, tag & 7);
     else if (field === 2) promptTokens = reader.varint();
     else if (field === 3) told = reader.varint();
     else reader.skip(tag & 7);

@@ -1,6 +1,7 @@
 /** GenerateRequest of the vLLM dialect, written by hand (`proto/vllm_engine.proto`). */
+import { WireType } from "../../protobuf/wire-error.ts";
+import { putVarint, varintSize, WireWriter } from "../../protobuf/writer.ts";
 import type { Constraint, GenerateRequest, SamplingParams } from "../engine.ts";
-import { putVarint, varintSize, WireType, WireWriter } from "../wire.ts";
 
 /** Most rows of top logprobs that the engine gives per token (its `--max-logprobs`). */
 export const MAX_LOGPROB_ROWS = 20;

@@ -1,10 +1,10 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
+import { WireReader } from "../../protobuf/reader.ts";
+import { WireWriter } from "../../protobuf/writer.ts";
 import type { EngineDriver } from "../core/driver.ts";
 import type { KvEvent } from "../core/kv-events.ts";
 import type { CoreLoad } from "../core/step.ts";
 import type { ServerCall } from "../grpc/stream.ts";
-import { ProtoReader } from "../wire/reader.ts";
-import { ProtoWriter } from "../wire/writer.ts";
 
 /** Serves `SubscribeKvEvents` of every dialect: the messages are those of `smg.grpc.common`. */
 export interface KvPublisher {
@@ -43,7 +43,7 @@ export function createKvPublisher(driver: EngineDriver): KvPublisher {
   const subscribers = new Set<Subscriber>();
   const { core } = driver;
   const log = core.cache.events;
-  const writer = new ProtoWriter();
+  const writer = new WireWriter();
   let sequence = 0;
   let timer: ReturnType<typeof setInterval> | undefined;
 
@@ -63,14 +63,12 @@ export function createKvPublisher(driver: EngineDriver): KvPublisher {
     }
     const w = writer.reset();
     w.uint(1, sequence);
-    w.tag(2, 1);
-    w.double(Date.now() / 1000);
+    w.double(2, Date.now() / 1000);
     for (const event of events) writeEvent(w, event, ++subscriber.events, core.options.blockSize);
-    w.tag(4, 0);
-    w.varint(0);
+    w.uint32(4, 0);
     const full = loadOnly || subscriber.samples === 0;
     writeLoad(w, load, ++subscriber.samples, core.options.maxRunning, core.options.blockSize, { loadOnly, full });
-    call.send(w.view());
+    call.send(w.written());
     subscriber.sentAt = performance.now();
     const figures = comparable(load);
     subscriber.unchanged = figures === subscriber.lastLoad ? subscriber.unchanged + 1 : 0;
@@ -97,10 +95,10 @@ export function createKvPublisher(driver: EngineDriver): KvPublisher {
 
   return {
     subscribe(call, message) {
-      const r = new ProtoReader(message);
+      const r = new WireReader(message);
       let start = 0;
       while (r.next()) {
-        if (r.field === 1) start = r.uint();
+        if (r.field === 1) start = r.varint64(false);
         else r.skip();
       }
       if (start !== 0) {
@@ -135,39 +133,35 @@ function blockHash(hash: number): bigint {
   return BigInt.asIntN(64, BigInt(hash) * HASH_SPREAD);
 }
 
-function writeEvent(w: ProtoWriter, event: KvEvent, id: number, blockSize: number): void {
+function writeEvent(w: WireWriter, event: KvEvent, id: number, blockSize: number): void {
   const mark = w.begin(3);
   w.uint(1, id);
   if (event.kind === "stored") {
     const stored = w.begin(2);
     for (const { hash, tokenIds } of event.blocks) {
       const block = w.begin(1);
-      w.tag(1, 0);
-      w.int64(blockHash(hash));
-      w.packedUints(2, tokenIds);
+      w.int64(1, blockHash(hash));
+      w.packedUint32(2, tokenIds);
       w.uint(3, blockSize);
       w.end(block);
     }
     if (event.parent !== undefined) {
-      w.tag(2, 0);
-      w.int64(blockHash(event.parent));
+      w.int64(2, blockHash(event.parent));
     }
     w.uint(3, TIER_DEVICE);
     w.text(4, "GPU");
-    w.tag(5, 0);
-    w.varint(0);
+    w.uint32(5, 0);
     w.text(6, "full_attention");
     w.uint(8, LOCALITY_LOCAL);
     w.end(stored);
   } else if (event.kind === "removed") {
     const removed = w.begin(3);
     const hashes = w.begin(1);
-    for (const hash of event.hashes) w.int64(blockHash(hash));
+    for (const hash of event.hashes) w.varint64(blockHash(hash));
     w.end(hashes);
     w.uint(3, TIER_DEVICE);
     w.text(4, "GPU");
-    w.tag(5, 0);
-    w.varint(0);
+    w.uint32(5, 0);
     w.uint(6, LOCALITY_LOCAL);
     w.end(removed);
   } else w.end(w.begin(4));
@@ -176,7 +170,7 @@ function writeEvent(w: ProtoWriter, event: KvEvent, id: number, blockSize: numbe
 
 /** EngineLoad in field 8; the rarer members come with heartbeats and the first record. */
 function writeLoad(
-  w: ProtoWriter,
+  w: WireWriter,
   load: CoreLoad,
   sample: number,
   maxRunning: number,
@@ -184,14 +178,12 @@ function writeLoad(
   { loadOnly, full }: { readonly loadOnly: boolean; readonly full: boolean },
 ): void {
   const number = (field: number, value: number) => {
-    w.tag(field, 1);
-    w.double(value);
+    w.double(field, value);
   };
   const mark = w.begin(8);
   w.uint(1, load.running);
   w.uint(2, load.waiting);
-  w.tag(3, 0);
-  w.varint(load.waitingUncachedTokens);
+  w.uint32(3, load.waitingUncachedTokens);
   number(4, load.blocksInUse / load.blocksTotal);
   number(5, load.throughput);
   w.uint(6, maxRunning);
@@ -199,8 +191,7 @@ function writeLoad(
   w.uint(9, loadOnly ? 1 : 0);
   if (full) {
     number(10, load.hitRate);
-    w.tag(11, 0);
-    w.varint(load.blocksInUse * blockSize);
+    w.uint32(11, load.blocksInUse * blockSize);
     w.uint(12, load.blocksTotal * blockSize);
   }
   w.end(mark);

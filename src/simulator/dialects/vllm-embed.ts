@@ -1,13 +1,14 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
+import { WireReader } from "../../protobuf/reader.ts";
+import { WireError } from "../../protobuf/wire-error.ts";
+import { WireWriter } from "../../protobuf/writer.ts";
 import { embeddingRecord, startEmbedding } from "../embedding.ts";
 import type { GrpcMethod } from "../grpc/server.ts";
 import type { SimulatorHost } from "../host.ts";
-import { ProtoError, ProtoReader } from "../wire/reader.ts";
-import { ProtoWriter } from "../wire/writer.ts";
 import { promptProblem } from "./vllm-checks.ts";
 import { tokenized } from "./vllm-request.ts";
 
-const writer = new ProtoWriter();
+const writer = new WireWriter();
 
 interface EmbedRequest {
   requestId: string;
@@ -17,9 +18,9 @@ interface EmbedRequest {
 
 function decode(message: Uint8Array): EmbedRequest {
   const out: EmbedRequest = { requestId: "", input: undefined };
-  const r = new ProtoReader(message);
+  const r = new WireReader(message);
   while (r.next()) {
-    if (r.field === 1) out.requestId = r.text();
+    if (r.field === 1) out.requestId = r.string();
     else if (r.field === 2) out.input = tokenized(r.message());
     else r.skip();
   }
@@ -34,7 +35,7 @@ export function embed(host: SimulatorHost): GrpcMethod {
     try {
       request = decode(message);
     } catch (error) {
-      if (error instanceof ProtoError) return call.end(GrpcStatus.INTERNAL, "Exception deserializing request!");
+      if (error instanceof WireError) return call.end(GrpcStatus.INTERNAL, "Exception deserializing request!");
       throw error;
     }
     const { requestId, input: prompt } = request;
@@ -52,7 +53,7 @@ export function embed(host: SimulatorHost): GrpcMethod {
       w.packedFloats(1, vector);
       w.uint(2, prompt.length);
       w.uint(3, vector.length);
-      call.send(w.view());
+      call.send(w.written());
     });
   };
 }

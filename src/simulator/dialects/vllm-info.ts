@@ -1,10 +1,10 @@
+import type { WireWriter } from "../../protobuf/writer.ts";
 import type { SimulatorHost } from "../host.ts";
-import type { ProtoWriter } from "../wire/writer.ts";
 
 const VERSION = "0.32.0";
 
 /** GetModelInfoResponse. */
-export function modelInfo({ model }: SimulatorHost, w: ProtoWriter): void {
+export function modelInfo({ model }: SimulatorHost, w: WireWriter): void {
   w.text(1, model.path);
   w.uint(2, model.poolingDim === undefined ? 1 : 0);
   w.uint(3, model.contextLength);
@@ -13,7 +13,7 @@ export function modelInfo({ model }: SimulatorHost, w: ProtoWriter): void {
   w.text(7, model.path);
   w.text(8, model.modelType);
   for (const name of model.architectures) w.text(9, name);
-  w.packedUints(10, model.eosTokenIds);
+  w.packedUint32(10, model.eosTokenIds);
   w.uint(11, model.padTokenId);
   w.uint(12, model.bosTokenId);
   w.uint(13, model.contextLength);
@@ -21,7 +21,7 @@ export function modelInfo({ model }: SimulatorHost, w: ProtoWriter): void {
 }
 
 /** GetServerInfoResponse; members 1 to 5 stay empty, as the servicer leaves them. */
-export function serverInfo(host: SimulatorHost, w: ProtoWriter): void {
+export function serverInfo(host: SimulatorHost, w: WireWriter): void {
   const { options } = host.driver.core;
   w.uint(9, 1);
   w.text(11, "auto");
@@ -33,7 +33,7 @@ export function serverInfo(host: SimulatorHost, w: ProtoWriter): void {
 }
 
 /** GetLoadsResponse with one rank; asked-for ranks and sections are ignored. */
-export function loads(host: SimulatorHost, w: ProtoWriter): void {
+export function loads(host: SimulatorHost, w: WireWriter): void {
   const { options } = host.driver.core;
   const load = host.driver.core.load();
   const usage = load.blocksInUse / load.blocksTotal;
@@ -48,8 +48,7 @@ export function loads(host: SimulatorHost, w: ProtoWriter): void {
   w.uint(6, load.blocksTotal * options.blockSize);
   const number = (field: number, value: number) => {
     if (value === 0) return;
-    w.tag(field, 1);
-    w.double(value);
+    w.double(field, value);
   };
   number(7, usage);
   number(8, load.throughput);

@@ -1,5 +1,5 @@
+import { WireReader } from "../../protobuf/reader.ts";
 import { defaultSampling, type Sampling } from "../sampling.ts";
-import { ProtoReader } from "../wire/reader.ts";
 
 /** GenerateRequest of `vllm.grpc.engine`, decoded. Members that stay undefined were absent. */
 export interface VllmGenerateRequest {
@@ -16,7 +16,7 @@ export interface VllmGenerateRequest {
   mediaRefs: boolean;
 }
 
-/** Decodes a GenerateRequest; zeros that the servicer reads as "not set" are replaced. Throws ProtoError. */
+/** Decodes a GenerateRequest; zeros that the servicer reads as "not set" are replaced. Throws WireError. */
 export function decodeGenerateRequest(message: Uint8Array): VllmGenerateRequest {
   const out: VllmGenerateRequest = {
     requestId: "",
@@ -30,17 +30,17 @@ export function decodeGenerateRequest(message: Uint8Array): VllmGenerateRequest 
     pixelTokens: 0,
     mediaRefs: false,
   };
-  const r = new ProtoReader(message);
+  const r = new WireReader(message);
   while (r.next()) {
     switch (r.field) {
       case 1:
-        out.requestId = r.text();
+        out.requestId = r.string();
         break;
       case 2:
         out.inputIds = tokenized(r.message());
         break;
       case 3:
-        out.text = r.text();
+        out.text = r.string();
         break;
       case 4:
         samplingParams(r.message(), out.sampling);
@@ -52,7 +52,7 @@ export function decodeGenerateRequest(message: Uint8Array): VllmGenerateRequest 
         multimodal(r.message(), out);
         break;
       case 8:
-        out.kvTransferParamsJson = r.text();
+        out.kvTransferParamsJson = r.string();
         break;
       case 9:
         out.dataParallelRank = r.int32();
@@ -69,16 +69,16 @@ export function decodeGenerateRequest(message: Uint8Array): VllmGenerateRequest 
 }
 
 /** TokenizedInput: its ids. */
-export function tokenized(r: ProtoReader): Uint32Array {
+export function tokenized(r: WireReader): Uint32Array {
   let ids: Uint32Array = new Uint32Array(0);
   while (r.next()) {
-    if (r.field === 2) ids = r.uintArray(ids);
+    if (r.field === 2) ids = r.uint32Array(ids);
     else r.skip();
   }
   return ids;
 }
 
-function samplingParams(r: ProtoReader, s: Sampling): void {
+function samplingParams(r: WireReader, s: Sampling): void {
   while (r.next()) {
     switch (r.field) {
       case 1:
@@ -88,7 +88,7 @@ function samplingParams(r: ProtoReader, s: Sampling): void {
         s.topP = float32(r) || 1;
         break;
       case 3:
-        s.topK = r.uint();
+        s.topK = r.varint();
         break;
       case 4:
         s.minP = float32(r);
@@ -103,16 +103,16 @@ function samplingParams(r: ProtoReader, s: Sampling): void {
         s.repetitionPenalty = float32(r) || 1;
         break;
       case 8:
-        s.maxTokens = r.uint();
+        s.maxTokens = r.varint();
         break;
       case 9:
-        s.minTokens = r.uint();
+        s.minTokens = r.varint();
         break;
       case 10:
-        s.stop.push(r.text());
+        s.stop.push(r.string());
         break;
       case 11:
-        r.uints(s.stopTokenIds);
+        r.uint32s(s.stopTokenIds);
         break;
       case 12:
         s.skipSpecialTokens = r.bool();
@@ -124,19 +124,19 @@ function samplingParams(r: ProtoReader, s: Sampling): void {
         s.ignoreEos = r.bool();
         break;
       case 15:
-        s.n = r.uint() || 1;
+        s.n = r.varint() || 1;
         break;
       case 16:
-        s.constraint = { kind: "json_schema", value: r.text(), choices: [] };
+        s.constraint = { kind: "json_schema", value: r.string(), choices: [] };
         break;
       case 17:
-        s.constraint = { kind: "regex", value: r.text(), choices: [] };
+        s.constraint = { kind: "regex", value: r.string(), choices: [] };
         break;
       case 18:
-        s.constraint = { kind: "grammar", value: r.text(), choices: [] };
+        s.constraint = { kind: "grammar", value: r.string(), choices: [] };
         break;
       case 19:
-        s.constraint = { kind: "structural_tag", value: r.text(), choices: [] };
+        s.constraint = { kind: "structural_tag", value: r.string(), choices: [] };
         break;
       case 20:
         s.constraint = { kind: "json_object", value: String(r.bool()), choices: [] };
@@ -169,20 +169,20 @@ function samplingParams(r: ProtoReader, s: Sampling): void {
 }
 
 /** A float as the shortest decimal that means the same, so that 0.7 is shown as 0.7. */
-function float32(r: ProtoReader): number {
+function float32(r: WireReader): number {
   return Number(r.float().toPrecision(7));
 }
 
-function texts(r: ProtoReader, field: number): string[] {
+function texts(r: WireReader, field: number): string[] {
   const out: string[] = [];
   while (r.next()) {
-    if (r.field === field) out.push(r.text());
+    if (r.field === field) out.push(r.string());
     else r.skip();
   }
   return out;
 }
 
-function biasEntry(r: ProtoReader): [number, number] {
+function biasEntry(r: WireReader): [number, number] {
   let id = 0;
   let bias = 0;
   while (r.next()) {
@@ -193,19 +193,19 @@ function biasEntry(r: ProtoReader): [number, number] {
   return [id, bias];
 }
 
-function multimodal(r: ProtoReader, out: VllmGenerateRequest): void {
+function multimodal(r: WireReader, out: VllmGenerateRequest): void {
   while (r.next()) {
     if (r.field === 2) {
       out.pixelDtype = "";
       const tensor = r.message();
       while (tensor.next()) {
-        if (tensor.field === 3) out.pixelDtype = tensor.text();
+        if (tensor.field === 3) out.pixelDtype = tensor.string();
         else tensor.skip();
       }
     } else if (r.field === 5) {
       const range = r.message();
       while (range.next()) {
-        if (range.field === 2) out.pixelTokens = range.uint();
+        if (range.field === 2) out.pixelTokens = range.varint();
         else range.skip();
       }
     } else r.skip();

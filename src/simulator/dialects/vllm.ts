@@ -1,11 +1,12 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
+import { WireReader } from "../../protobuf/reader.ts";
+import { WireError } from "../../protobuf/wire-error.ts";
+import { WireWriter } from "../../protobuf/writer.ts";
 import { type Choice, Generation, type GenerationSpec, type GenerationWriter, logRequest } from "../generation.ts";
 import type { GrpcMethod } from "../grpc/server.ts";
 import type { SimulatorHost } from "../host.ts";
 import { packBundle, pieces, type TokenizerZip } from "../model/bundle.ts";
 import { logprobRow } from "../output/logprobs.ts";
-import { ProtoError, ProtoReader } from "../wire/reader.ts";
-import { ProtoWriter } from "../wire/writer.ts";
 import type { Dialect } from "./dialect.ts";
 import { refusal } from "./vllm-checks.ts";
 import { embed } from "./vllm-embed.ts";
@@ -44,7 +45,7 @@ export const vllm: Dialect = {
 const PIECE_BYTES = 65_536;
 
 /** One for all: a message is copied out before the next is written. */
-const writer = new ProtoWriter();
+const writer = new WireWriter();
 
 function subscribeKvEvents({ kvPublisher }: SimulatorHost): GrpcMethod {
   return (call, message) => {
@@ -53,10 +54,10 @@ function subscribeKvEvents({ kvPublisher }: SimulatorHost): GrpcMethod {
   };
 }
 
-function unary(write: (w: ProtoWriter) => void): GrpcMethod {
+function unary(write: (w: WireWriter) => void): GrpcMethod {
   return (call) => {
     write(writer.reset());
-    call.send(writer.view());
+    call.send(writer.written());
     call.end();
   };
 }
@@ -71,7 +72,7 @@ function generate(host: SimulatorHost): GrpcMethod {
     try {
       request = decodeGenerateRequest(message);
     } catch (error) {
-      if (error instanceof ProtoError) return call.end(GrpcStatus.INTERNAL, "Exception deserializing request!");
+      if (error instanceof WireError) return call.end(GrpcStatus.INTERNAL, "Exception deserializing request!");
       throw error;
     }
     const { sampling, stream, requestId } = request;
@@ -143,15 +144,14 @@ const messages: GenerationWriter = {
     if (sampling.promptLogprobs !== undefined && !stream) inputLogprobs(w, 7, generation);
     w.uint(8, choice.index);
     if (choice.finished && plan?.matchedTokenId !== undefined) {
-      w.tag(10, 0);
-      w.varint(plan.matchedTokenId);
+      w.uint32(10, plan.matchedTokenId);
     } else if (choice.finished && plan?.matchedStop !== undefined) w.text(11, plan.matchedStop);
     w.end(mark);
     generation.call.send(w.bytes, w.length);
   },
 };
 
-function ids(w: ProtoWriter, field: number, choice: Choice, from: number, to: number): void {
+function ids(w: WireWriter, field: number, choice: Choice, from: number, to: number): void {
   const plan = choice.sequence!.plan!;
   const mark = w.begin(field);
   for (let i = from; i < to; i++) w.varint(plan.idAt(i));
@@ -159,7 +159,7 @@ function ids(w: ProtoWriter, field: number, choice: Choice, from: number, to: nu
 }
 
 /** OutputLogProbs: the tokens' own values and ids, and a TopLogProbs row for each when rows were asked for. */
-function outputLogprobs(w: ProtoWriter, field: number, g: Generation, choice: Choice, from: number, to: number): void {
+function outputLogprobs(w: WireWriter, field: number, g: Generation, choice: Choice, from: number, to: number): void {
   const { sampling } = g.spec;
   const count = sampling.logprobs ?? 0;
   const plan = choice.sequence!.plan!;
@@ -184,7 +184,7 @@ function outputLogprobs(w: ProtoWriter, field: number, g: Generation, choice: Ch
 }
 
 /** InputLogProbs: one entry per prompt token, the first without a value. */
-function inputLogprobs(w: ProtoWriter, field: number, g: Generation): void {
+function inputLogprobs(w: WireWriter, field: number, g: Generation): void {
   const { prompt, sampling } = g.spec;
   const count = sampling.promptLogprobs ?? 0;
   const mark = w.begin(field);
@@ -192,33 +192,32 @@ function inputLogprobs(w: ProtoWriter, field: number, g: Generation): void {
   for (const [i, row] of rows.entries()) {
     const entry = w.begin(1);
     if (i > 0) {
-      w.tag(1, 5);
-      w.float(row.logprob);
+      w.float(1, row.logprob);
     }
     w.end(entry);
   }
-  w.packedUints(2, prompt);
+  w.packedUint32(2, prompt);
   if (count > 0)
     for (const [i, row] of rows.entries()) topRow(w, i > 0 ? row.topIds : [], i > 0 ? row.topLogprobs : []);
   w.end(mark);
 }
 
-function topRow(w: ProtoWriter, topIds: readonly number[], values: readonly number[]): void {
+function topRow(w: WireWriter, topIds: readonly number[], values: readonly number[]): void {
   const mark = w.begin(3);
   w.packedFloats(1, values);
-  w.packedUints(2, topIds);
+  w.packedUint32(2, topIds);
   w.end(mark);
 }
 
 function abort(host: SimulatorHost): GrpcMethod {
   return (call, message) => {
-    const r = new ProtoReader(message);
+    const r = new WireReader(message);
     while (r.next()) {
       if (r.field !== 1) {
         r.skip();
         continue;
       }
-      const open = host.open.get(r.text());
+      const open = host.open.get(r.string());
       if (!open) host.counts.unknownAborts++;
       for (const generation of [...(open ?? [])]) generation.abort();
     }
@@ -238,9 +237,9 @@ function tokenizerBundle(host: SimulatorHost): GrpcMethod {
     for (const piece of pieces(zip.bytes, PIECE_BYTES)) {
       left -= piece.length;
       const w = writer.reset();
-      w.block(1, piece);
+      w.message(1, piece);
       if (left === 0) w.text(2, zip.sha256);
-      call.send(w.view());
+      call.send(w.written());
     }
     call.end();
   };
@@ -248,7 +247,7 @@ function tokenizerBundle(host: SimulatorHost): GrpcMethod {
 
 function flushCache(host: SimulatorHost): GrpcMethod {
   return (call, message) => {
-    const r = new ProtoReader(message);
+    const r = new WireReader(message);
     let timeout = 0;
     while (r.next()) {
       if (r.field === 1) timeout = r.float();
@@ -272,7 +271,7 @@ function flushCache(host: SimulatorHost): GrpcMethod {
           ? "Local KV prefix cache flushed successfully"
           : "KV prefix cache reset refused; requests may be in flight",
       );
-      call.send(w.view());
+      call.send(w.written());
       call.end();
     };
     attempt();

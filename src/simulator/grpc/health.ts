@@ -1,5 +1,5 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
-import { ProtoReader } from "../wire/reader.ts";
+import { WireReader } from "../../protobuf/reader.ts";
 import type { GrpcMethod } from "./server.ts";
 import type { ServerCall } from "./stream.ts";
 
@@ -10,10 +10,10 @@ const SERVICE_UNKNOWN = Uint8Array.of(0x08, 3);
 /** `grpc.health.v1.Health` for the given services and "". Watch sends one status and ends, as the engines' servicers do. */
 export function healthMethods(services: readonly string[], serving: () => boolean): [string, GrpcMethod][] {
   const known = (message: Uint8Array): string | undefined => {
-    const r = new ProtoReader(message);
+    const r = new WireReader(message);
     let service = "";
     while (r.next()) {
-      if (r.field === 1) service = r.text();
+      if (r.field === 1) service = r.string();
       else r.skip();
     }
     return service === "" || services.includes(service) ? undefined : service;

@@ -1,26 +1,26 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
-import { ProtoReader } from "../wire/reader.ts";
-import { ProtoWriter } from "../wire/writer.ts";
+import { WireReader } from "../../protobuf/reader.ts";
+import { WireWriter } from "../../protobuf/writer.ts";
 import type { GrpcMethod } from "./server.ts";
 
 const LIST_SERVICES = 7;
 
 /** Server reflection (v1alpha): lists services; files and symbols are not found. */
 export function reflectionMethods(services: readonly string[]): [string, GrpcMethod][] {
-  const writer = new ProtoWriter();
+  const writer = new WireWriter();
   return [
     [
       "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
       (call, message) => {
         call.onHalfClose = () => call.end();
         let asked = 0;
-        const r = new ProtoReader(message);
+        const r = new WireReader(message);
         while (r.next()) {
           if (r.field >= 3 && r.field <= LIST_SERVICES) asked = r.field;
           r.skip();
         }
         const w = writer.reset();
-        w.block(2, message);
+        w.message(2, message);
         if (asked === LIST_SERVICES) {
           const list = w.begin(6);
           for (const service of services) {
@@ -35,7 +35,7 @@ export function reflectionMethods(services: readonly string[]): [string, GrpcMet
           w.text(2, "Symbol not found.");
           w.end(error);
         }
-        call.send(w.view());
+        call.send(w.written());
       },
     ],
   ];

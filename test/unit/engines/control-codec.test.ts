@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import commonText from "../../../proto/common.proto" with { type: "text" };
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
 import { protoPackage } from "../../../src/engines/proto.ts";
-import { WireError } from "../../../src/engines/wire.ts";
+import { WireError } from "../../../src/protobuf/wire-error.ts";
 import { lazyProtoPackage } from "../../support/proto-package.ts";
 
 const ours = protoPackage("vllm.grpc.engine", vllmText);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
 import type { Constraint, GenerateRequest, SamplingParams } from "../../../src/engines/engine.ts";
 import { bestRows, encodeGenerateRequest, GenerateResponseDecoder } from "../../../src/engines/vllm/codec.ts";
-import { WireError } from "../../../src/engines/wire.ts";
+import { WireError } from "../../../src/protobuf/wire-error.ts";
 import { lazyProtoPackage } from "../../support/proto-package.ts";
 
 const { root } = lazyProtoPackage("vllm.grpc.engine", vllmText);

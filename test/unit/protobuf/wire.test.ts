@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import protobuf from "protobufjs";
+import { WireReader } from "../../../src/protobuf/reader.ts";
+import { WireError } from "../../../src/protobuf/wire-error.ts";
+import { WireWriter } from "../../../src/protobuf/writer.ts";
 import { decodeGenerateRequest } from "../../../src/simulator/dialects/vllm-request.ts";
-import { ProtoError, ProtoReader } from "../../../src/simulator/wire/reader.ts";
-import { ProtoWriter } from "../../../src/simulator/wire/writer.ts";
 
 const root = new protobuf.Root();
 root.resolvePath = (_origin, target) => join(import.meta.dir, "../../../proto", target.split("/").at(-1) ?? target);
@@ -66,7 +67,7 @@ test("a GenerateRequest as protobufjs writes it", () => {
   expect(request.sampling).not.toHaveProperty("promptLogprobs");
 });
 
-test("broken messages throw ProtoError, however they are cut", () => {
+test("broken messages throw WireError, however they are cut", () => {
   const bytes = Request.encode(
     Request.fromObject({ request_id: "abc", tokenized: { input_ids: [1, 2, 300] } }),
   ).finish();
@@ -75,7 +76,7 @@ test("broken messages throw ProtoError, however they are cut", () => {
     try {
       decodeGenerateRequest(bytes.subarray(0, length));
     } catch (error) {
-      expect(error).toBeInstanceOf(ProtoError);
+      expect(error).toBeInstanceOf(WireError);
       thrown++;
     }
   }
@@ -84,14 +85,14 @@ test("broken messages throw ProtoError, however they are cut", () => {
 
 test("nested messages of any length get their length in front", () => {
   for (const size of [0, 1, 127, 128, 129, 20_000, 3_000_000]) {
-    const writer = new ProtoWriter();
+    const writer = new WireWriter();
     const outer = writer.begin(3);
     const inner = writer.begin(1);
     for (let i = 0; i < size; i++) writer.varint(i & 0x7f);
     writer.end(inner);
     writer.uint(2, 2 ** 40 + size);
     writer.end(outer);
-    const reader = new ProtoReader(writer.view());
+    const reader = new WireReader(writer.written());
     expect(reader.next()).toBe(true);
     expect(reader.field).toBe(3);
     const message = reader.message();
@@ -100,7 +101,7 @@ test("nested messages of any length get their length in front", () => {
     expect(data.length).toBe(size);
     expect(data.every((byte, i) => byte === (i & 0x7f))).toBe(true);
     message.next();
-    expect(message.uint()).toBe(2 ** 40 + size);
+    expect(message.varint64(false)).toBe(2 ** 40 + size);
     expect(reader.next()).toBe(false);
   }
 });
