@@ -6,10 +6,19 @@ import {
   type GenerateHandler,
   type GenerateRequest,
 } from "../engines/engine.ts";
-import type { FleetView, Lease, Model } from "./view.ts";
+import { Feature, featuresOf } from "../engines/features.ts";
+import type { Lease, LeaseAsk, Outcome } from "./lease.ts";
+import type { FleetView, Model } from "./view.ts";
 
 const idOfTry = ({ requestId }: { readonly requestId: string }, attempt: number): string =>
   attempt === 1 ? requestId : `${requestId}-${attempt}`;
+
+/** What an end says of the worker: a request that is wrong, or given up, says nothing. */
+function outcomeOf(error: unknown): Outcome {
+  if (error === undefined) return "ok";
+  const kind = error instanceof EngineError ? error.kind : "failed";
+  return kind === "unavailable" || kind === "timeout" || kind === "failed" ? "failure" : "neutral";
+}
 
 /** Sends generations and texts to embed to a model's workers. */
 export interface Dispatcher {
@@ -24,9 +33,9 @@ export interface Dispatcher {
  */
 export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
   /** A worker that was not tried; undefined if there is none: the failure that led here is the one to tell then. */
-  function leaseOfAnother(tried: ReadonlySet<number>): Lease | undefined {
+  function leaseOfAnother(ask: LeaseAsk, tried: ReadonlySet<number>): Lease | undefined {
     try {
-      return fleet.lease(model, tried);
+      return fleet.lease(model, { ...ask, tried });
     } catch {
       return undefined;
     }
@@ -34,6 +43,7 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
 
   return {
     generate(request, handler) {
+      const ask = { needs: featuresOf(request), tokens: request.tokenIds.length };
       const tried = new Set<number>();
       let call: GenerateCall;
       let cancelled = false;
@@ -45,7 +55,7 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
         try {
           call = lease.engine.generate({ ...request, requestId }, receiver(lease));
         } catch (error) {
-          lease.release();
+          lease.done(outcomeOf(error));
           throw error;
         }
         if (paused) call.pause();
@@ -55,7 +65,9 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
         let begun = false;
         return {
           onChunk(chunk) {
+            if (!begun) lease.begun();
             begun = true;
+            lease.progress();
             handler.onChunk(chunk);
           },
           onFinish(finish) {
@@ -64,7 +76,7 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
           },
           onIdle: () => handler.onIdle(),
           onEnd(error) {
-            lease.release();
+            lease.done(outcomeOf(error));
             if (error?.kind === "unavailable") fleet.avoid(lease.worker);
             if (error?.kind !== "unavailable" || begun || cancelled || !another()) handler.onEnd(error);
           },
@@ -73,7 +85,7 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
 
       /** Tries the next worker; false if there is none. */
       function another(): boolean {
-        const lease = leaseOfAnother(tried);
+        const lease = leaseOfAnother(ask, tried);
         if (lease === undefined) return false;
         try {
           attempt(lease);
@@ -83,7 +95,7 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
         }
       }
 
-      attempt(fleet.lease(model));
+      attempt(fleet.lease(model, ask));
       return {
         cancel() {
           cancelled = true;
@@ -101,19 +113,21 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
     },
     async embed(request, signal) {
       const tried = new Set<number>();
-      let next: Lease | undefined = fleet.lease(model);
+      const ask = { needs: Feature.embed, tokens: request.tokenIds.length };
+      let next: Lease | undefined = fleet.lease(model, ask);
       for (;;) {
         const lease: Lease = next;
         tried.add(lease.worker.slot);
         try {
-          return await lease.engine.embed({ ...request, requestId: idOfTry(request, tried.size) }, signal);
+          const reply = await lease.engine.embed({ ...request, requestId: idOfTry(request, tried.size) }, signal);
+          lease.done("ok");
+          return reply;
         } catch (error) {
+          lease.done(outcomeOf(error));
           if (!(error instanceof EngineError) || error.kind !== "unavailable") throw error;
           fleet.avoid(lease.worker);
-          next = signal.aborted ? undefined : leaseOfAnother(tried);
+          next = signal.aborted ? undefined : leaseOfAnother(ask, tried);
           if (next === undefined) throw error;
-        } finally {
-          lease.release();
         }
       }
     },

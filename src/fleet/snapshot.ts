@@ -2,6 +2,9 @@ import type { EngineFacts } from "../engines/facts.ts";
 import type { TemplateSource } from "../template/model-template.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
 
+/** The dialect of workers that speak OpenAI's HTTP API. */
+export const HTTP_DIALECT = "openai";
+
 /** A worker as serving threads need it. */
 export interface WorkerEntry {
   readonly id: string;

@@ -1,5 +1,7 @@
-import type { Engine } from "../engines/engine.ts";
-import { ModelNotFoundError, NoWorkersError } from "../errors.ts";
+import { type Engine, EngineError } from "../engines/engine.ts";
+import { fieldsOf } from "../engines/features.ts";
+import type { HttpEngine } from "../engines/http/engine.ts";
+import { ModelNotFoundError, NotOfferedError, NoWorkersError, UnsupportedError } from "../errors.ts";
 import { leastLoad } from "../routing/least-load.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
 import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
@@ -7,7 +9,17 @@ import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../tokenizer/cache/cached-tokenizer.ts";
 import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { emptyFleet, type FleetSnapshot, type ModelEntry, type TokenizerEntry, type WorkerEntry } from "./snapshot.ts";
+import type { HttpLease, Lease, LeaseAsk } from "./lease.ts";
+import { Place } from "./place.ts";
+import {
+  emptyFleet,
+  type FleetSnapshot,
+  HTTP_DIALECT,
+  type HttpModelEntry,
+  type ModelEntry,
+  type TokenizerEntry,
+  type WorkerEntry,
+} from "./snapshot.ts";
 
 /** A model that this thread can serve. */
 export interface Model {
@@ -30,16 +42,19 @@ export interface NamedTokenizer {
   readonly template: (() => ChatTemplate) | undefined;
 }
 
-/** A booked place at a worker. */
-export interface Lease {
-  readonly worker: WorkerEntry;
-  readonly engine: Engine;
-  /** Gives the place back; exactly one call counts. */
-  release(): void;
+/** How requests to a model are served: as token ids, passed on as they came, or by workers of both kinds. */
+export type Way = "tokens" | "http" | "both";
+
+/** What one name of a model stands for, and who serves it in either way. */
+interface Named {
+  readonly id: string;
+  tokens: Model | undefined;
+  http: HttpModelEntry | undefined;
+  readonly tokenWorkers: WorkerEntry[];
+  readonly httpWorkers: WorkerEntry[];
 }
 
 const AVOID_MS = 1000;
-const NONE: ReadonlySet<number> = new Set();
 
 function compiledOnce(source: TemplateSource): () => ChatTemplate {
   let compiled: ChatTemplate | undefined;
@@ -55,6 +70,12 @@ function agreed(workers: readonly WorkerEntry[]): boolean | undefined {
 }
 
 export type EngineFactory = (worker: WorkerEntry) => Engine;
+export type HttpEngineFactory = (worker: WorkerEntry) => HttpEngine;
+
+/** Stands where no HTTP workers can be served. */
+export const noHttpEngines: HttpEngineFactory = () => {
+  throw new EngineError("unimplemented", "HTTP engines are not supported");
+};
 
 /** How the tokenizers' caches check themselves. */
 export interface CacheChecks {
@@ -69,8 +90,9 @@ const NO_CHECKS: CacheChecks = { verifyShare: 0, onMismatch: () => {} };
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
 export class FleetView {
   private snapshot: FleetSnapshot = emptyFleet;
-  private models = new Map<string, Model>();
-  private readonly engines = new Map<string, Engine>();
+  private names = new Map<string, Named>();
+  private readonly engines: Pool<Engine>;
+  private readonly httpEngines: Pool<HttpEngine>;
   private turn = 0;
   /** Templates of added tokenizers, compiled. */
   private readonly templates = new WeakMap<TemplateSource, () => ChatTemplate>();
@@ -78,39 +100,54 @@ export class FleetView {
   constructor(
     private readonly board: FleetBoard,
     private readonly thread: number,
-    private readonly createEngine: EngineFactory,
+    createEngine: EngineFactory,
+    createHttpEngine: HttpEngineFactory = noHttpEngines,
     private readonly checks: CacheChecks = NO_CHECKS,
-  ) {}
+  ) {
+    this.engines = new Pool(createEngine);
+    this.httpEngines = new Pool(createHttpEngine);
+  }
 
   /** Takes over a new state of the fleet. Connections and tokenizers of what stays are kept. */
   apply(snapshot: FleetSnapshot): void {
-    const before = new Map([...this.models.values()].map((model) => [model.entry.id, model]));
+    const before = new Map([...this.names.values()].map(({ id, tokens }) => [id, tokens]));
     this.snapshot = snapshot;
-    this.models = new Map();
-    const opened: Model[] = [];
+    const byId = new Map<string, Named>();
+    const named = (id: string): Named => {
+      let found = byId.get(id);
+      if (found === undefined) {
+        found = { id, tokens: undefined, http: undefined, tokenWorkers: [], httpWorkers: [] };
+        byId.set(id, found);
+      }
+      return found;
+    };
+    for (const worker of snapshot.workers) {
+      const { tokenWorkers, httpWorkers } = named(worker.model);
+      (worker.dialect === HTTP_DIALECT ? httpWorkers : tokenWorkers).push(worker);
+    }
     for (const entry of snapshot.models) {
+      const its = named(entry.id);
       // A snapshot that comes from another thread is a copy: only the load tells whether it is the same model.
       const old = before.get(entry.id);
       const kept = old?.entry.created === entry.created ? old : undefined;
-      const model: Model = {
+      its.tokens = {
         entry,
         tokenizer: kept?.tokenizer ?? this.openTokenizer(entry),
         template: kept === undefined ? entry.template && compiledOnce(entry.template) : kept.template,
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
-        waitsForReasoning: agreed(snapshot.workers.filter(({ model: id }) => id === entry.id)),
+        waitsForReasoning: agreed(its.tokenWorkers),
       };
-      opened.push(model);
     }
+    for (const entry of httpModels(snapshot)) named(entry.id).http = entry;
+    this.names = new Map();
     // An alias never hides a model of that very name.
-    for (const model of opened) for (const alias of model.entry.aliases) this.models.set(alias, model);
-    for (const model of opened) this.models.set(model.entry.id, model);
-    const urls = new Set(snapshot.workers.map((worker) => worker.url));
-    for (const [url, engine] of this.engines) {
-      if (urls.has(url)) continue;
-      this.engines.delete(url);
-      engine.close();
-    }
+    for (const { id, aliases } of [...snapshot.models, ...httpModels(snapshot)])
+      for (const alias of aliases) this.names.set(alias, named(id));
+    for (const its of byId.values())
+      if (its.tokens !== undefined || its.http !== undefined) this.names.set(its.id, its);
+    this.engines.keep(snapshot.workers);
+    this.httpEngines.keep(snapshot.workers);
   }
 
   private openTokenizer({ id, tokenizer, tokenizerCache }: ModelEntry): CachedTokenizer {
@@ -121,16 +158,40 @@ export class FleetView {
     });
   }
 
-  /** Models that clients can ask for, each once. */
+  /** Models whose prompts are made here, each once. */
   list(): readonly ModelEntry[] {
     return this.snapshot.models;
   }
 
-  /** A model by its name or alias. While workers are still starting, an unknown one may be theirs: then it is unavailable. */
+  /** Models that clients can ask for, each once, whoever serves them. */
+  listAll(): readonly (ModelEntry | HttpModelEntry)[] {
+    const { models } = this.snapshot;
+    return [...models, ...httpModels(this.snapshot).filter(({ id }) => !models.some((model) => model.id === id))];
+  }
+
+  /** How a model is served; undefined for a name that nobody has. */
+  way(name: string): Way | undefined {
+    const its = this.names.get(name);
+    if (its?.tokens !== undefined) return its.http === undefined ? "tokens" : "both";
+    return its && "http";
+  }
+
+  /**
+   * A model by its name or alias. While workers are still starting, an unknown one may be theirs: then it is unavailable. Throws
+   * NoWorkersError, ModelNotFoundError, and NotOfferedError for a model that HTTP workers alone serve.
+   */
   model(name: string): Model {
-    const model = this.models.get(name);
-    if (model !== undefined) return model;
-    throw this.snapshot.workers.length < this.snapshot.expected
+    const its = this.names.get(name);
+    if (its === undefined) throw this.unknown(name);
+    if (its.tokens === undefined)
+      throw new NotOfferedError(`The model '${its.id}' is served over HTTP only: this API is not to be had on it`, {
+        param: "model",
+      });
+    return its.tokens;
+  }
+
+  private unknown(name: string): NoWorkersError | ModelNotFoundError {
+    return this.snapshot.workers.length < this.snapshot.expected
       ? new NoWorkersError(name)
       : new ModelNotFoundError(name);
   }
@@ -166,31 +227,38 @@ export class FleetView {
   }
 
   /**
-   * Books a place at the least loaded ready worker of a model, but for those in `tried`. Workers that could not be reached a moment
-   * ago come last. Throws NoWorkersError.
+   * Books a place at the least loaded worker that can do what is asked. Workers that could not be reached a moment ago come last.
+   * Throws UnsupportedError where no worker of the model ever can, NoWorkersError where none can now.
    */
-  lease(model: Model, tried: ReadonlySet<number> = NONE): Lease {
-    const candidates = this.snapshot.workers.filter(
-      ({ model: id, slot }) =>
-        id === model.entry.id && this.board.state(slot) === WorkerState.ready && !tried.has(slot),
+  lease(model: Model, ask: LeaseAsk = {}): Lease {
+    const { id } = model.entry;
+    const worker = this.pick(id, this.names.get(id)?.tokenWorkers ?? [], ask);
+    return this.place(worker, this.engines.get(worker));
+  }
+
+  /** The same among the HTTP workers of a model, by its name or alias. Throws ModelNotFoundError, too. */
+  leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
+    const its = this.names.get(name);
+    if (its === undefined) throw this.unknown(name);
+    const worker = this.pick(its.id, its.httpWorkers, ask);
+    return this.place(worker, this.httpEngines.get(worker));
+  }
+
+  private pick(model: string, workers: readonly WorkerEntry[], { needs = 0, tried }: LeaseAsk): WorkerEntry {
+    const able = workers.filter((worker) => missing(worker, needs) === 0);
+    if (able.length === 0 && workers.length > 0) throw unsupported(model, workers, needs);
+    const candidates = able.filter(
+      ({ slot }) => this.board.state(slot) === WorkerState.ready && tried?.has(slot) !== true,
     );
     const reachable = candidates.filter(({ slot }) => !this.board.isAvoided(slot));
     const choice = reachable.length > 0 ? reachable : candidates;
     const worker = leastLoad(choice, ({ slot }) => this.board.running(slot), this.turn++);
-    if (worker === undefined) throw new NoWorkersError(model.entry.id);
-    let engine = this.engines.get(worker.url);
-    if (engine === undefined) {
-      engine = this.createEngine(worker);
-      this.engines.set(worker.url, engine);
-    }
-    this.board.book(worker.slot, this.thread);
-    let held = true;
-    const release = () => {
-      if (!held) return;
-      held = false;
-      this.board.release(worker.slot, this.thread);
-    };
-    return { worker, engine, release };
+    if (worker === undefined) throw new NoWorkersError(model);
+    return worker;
+  }
+
+  private place<E>(worker: WorkerEntry, engine: E): Place<E> {
+    return new Place(this.board, this.thread, worker, engine, false);
   }
 
   /** The worker could not be reached: others are preferred for a second. */
@@ -199,7 +267,48 @@ export class FleetView {
   }
 
   close(): void {
-    for (const engine of this.engines.values()) engine.close();
-    this.engines.clear();
+    this.engines.keep([]);
+    this.httpEngines.keep([]);
+  }
+}
+
+const httpModels = ({ httpModels: entries = [] }: FleetSnapshot): readonly HttpModelEntry[] => entries;
+
+/** Bits of `needs` that a worker lacks. One that told nothing of itself is taken at its best. */
+const missing = ({ facts }: WorkerEntry, needs: number): number => (facts === undefined ? 0 : needs & ~facts.features);
+
+/** What is told where every worker lacks something: what the one lacks that lacks least. */
+function unsupported(model: string, workers: readonly WorkerEntry[], needs: number): UnsupportedError {
+  const lacks = workers.map((worker) => fieldsOf(missing(worker, needs)));
+  const fields = lacks.reduce((least, one) => (one.length < least.length ? one : least));
+  const param = fields.find((field) => !field.includes(" "));
+  return new UnsupportedError(`The engines of the model '${model}' do not offer ${fields.join(", ")}`, {
+    ...(param !== undefined && { param }),
+  });
+}
+
+/** One thread's connections of one kind, by the workers' URLs: made when they are first needed. */
+class Pool<E extends { close(): void }> {
+  private readonly open = new Map<string, E>();
+
+  constructor(private readonly create: (worker: WorkerEntry) => E) {}
+
+  get(worker: WorkerEntry): E {
+    let engine = this.open.get(worker.url);
+    if (engine === undefined) {
+      engine = this.create(worker);
+      this.open.set(worker.url, engine);
+    }
+    return engine;
+  }
+
+  /** Closes what belongs to none of the workers. */
+  keep(workers: readonly WorkerEntry[]): void {
+    const urls = new Set(workers.map(({ url }) => url));
+    for (const [url, engine] of this.open) {
+      if (urls.has(url)) continue;
+      this.open.delete(url);
+      engine.close();
+    }
   }
 }

@@ -3,7 +3,7 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
 import type { Control } from "../fleet/control-link.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
-import { FleetView } from "../fleet/view.ts";
+import { FleetView, noHttpEngines } from "../fleet/view.ts";
 import { type HistorySetting, openHistory } from "../history/open.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
@@ -80,6 +80,7 @@ export function startServing(
         transport: config.engineTransport,
         keepaliveMs: config.engineKeepaliveSecs * 1000,
       }),
+    noHttpEngines,
     {
       verifyShare: config.tokenizerCacheVerify,
       onMismatch: (model, { level, hits, mismatches }) =>

@@ -48,7 +48,7 @@ describe("a worker that cannot be reached", () => {
     for (let i = 0; i < 6; i++) {
       const lease = fleet.lease(fleet.model(MODEL));
       expect(lease.worker.slot).not.toBe(avoided[0]!.slot);
-      lease.release();
+      lease.done("ok");
     }
   });
 
@@ -73,7 +73,7 @@ describe("a worker that cannot be reached", () => {
     const { asked, seen, fleet } = world(1);
     asked()[0]!.end(UNAVAILABLE);
     expect(seen.ends).toEqual([UNAVAILABLE]);
-    fleet.lease(fleet.model(MODEL)).release();
+    fleet.lease(fleet.model(MODEL)).done("ok");
   });
 });
 

@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { ModelNotFoundError, NoWorkersError } from "../../../src/errors.ts";
-import type { FleetSnapshot, WorkerEntry } from "../../../src/fleet/snapshot.ts";
+import { EngineError } from "../../../src/engines/engine.ts";
+import type { EngineFacts } from "../../../src/engines/facts.ts";
+import { Feature } from "../../../src/engines/features.ts";
+import type { HttpEngine } from "../../../src/engines/http/engine.ts";
+import { ModelNotFoundError, NotOfferedError, NoWorkersError, UnsupportedError } from "../../../src/errors.ts";
+import type { FleetSnapshot, HttpModelEntry, WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { IM_END } from "../generation/demo-tokenizer.ts";
@@ -26,6 +30,21 @@ function worker(id: string, model: string, state: number = WorkerState.ready): W
   board.setState(slot, state as 2);
   return { id, slot, url: `grpc://${id}`, dialect: "scripted", model };
 }
+
+const FACTS: EngineFacts = {
+  dialect: "scripted",
+  protocol: "newest",
+  features: 0,
+  vocabSize: 0,
+  contextLength: 0,
+  maxLogprobs: 0,
+  dataParallelSize: 1,
+  maxRunningRequests: 0,
+  blockSize: 0,
+  role: "regular",
+  waitsForReasoning: undefined,
+  labels: {},
+};
 
 const a = modelEntry({ id: "org/a", aliases: ["a", "default"] });
 const b = modelEntry({ id: "b", aliases: [] });
@@ -95,11 +114,11 @@ describe("leases", () => {
     expect(first.worker).toBe(one);
     expect(first.engine).toBe(second.engine);
     expect(board.running(one.slot)).toBe(2);
-    first.release();
-    first.release();
-    first.release();
+    first.done("ok");
+    first.done("ok");
+    first.done("ok");
     expect(board.running(one.slot)).toBe(1);
-    second.release();
+    second.done("ok");
     expect(board.running(one.slot)).toBe(0);
   });
 
@@ -120,7 +139,7 @@ describe("leases", () => {
     for (let i = 0; i < 30; i++) {
       const lease = view.lease(view.model("b"));
       counts.set(lease.worker.id, (counts.get(lease.worker.id) ?? 0) + 1);
-      lease.release();
+      lease.done("ok");
     }
     expect([...counts.values()]).toEqual([10, 10, 10]);
   });
@@ -134,6 +153,110 @@ describe("leases", () => {
     expect([view.readyWorkers(), view.workerCount]).toEqual([1, 5]);
     board.setState(workers[1]?.slot ?? -1, WorkerState.ready);
     expect(view.lease(view.model("b")).worker.id).toBe("w1");
+  });
+});
+
+describe("what a request needs", () => {
+  const able = (id: string, features: number, state?: number): WorkerEntry => ({
+    ...worker(id, "b", state),
+    facts: { ...FACTS, features },
+  });
+
+  test("is looked for in what the workers told of themselves; those that told nothing are taken at their best", () => {
+    const [plain, seeds] = [able("plain", Feature.generate), able("seeds", Feature.generate | Feature.seed)];
+    view.apply(fleet([plain, seeds]));
+    const needs = Feature.generate | Feature.seed;
+    expect([1, 2, 3].map(() => view.lease(view.model("b"), { needs }).worker.id)).toEqual(["seeds", "seeds", "seeds"]);
+    view.apply(fleet([plain, worker("silent", "b")]));
+    expect(view.lease(view.model("b"), { needs }).worker.id).toBe("silent");
+  });
+
+  test("and no worker ever has is refused by name: what the one lacks that lacks least", () => {
+    view.apply(fleet([able("one", Feature.generate), able("two", Feature.generate | Feature.regex)]));
+    const lease = () => view.lease(view.model("b"), { needs: Feature.generate | Feature.regex | Feature.seed });
+    expect(lease).toThrow(UnsupportedError);
+    expect(lease).toThrow(expect.objectContaining({ param: "seed", message: expect.stringContaining("seed") }));
+    const both = () => view.lease(view.model("b"), { needs: Feature.samples | Feature.seed });
+    expect(both).toThrow(expect.objectContaining({ message: expect.stringContaining("n, seed") }));
+    view.apply(fleet([able("embeds", Feature.embed)]));
+    const text = () => view.lease(view.model("b"), { needs: Feature.generate });
+    expect(text).toThrow(expect.objectContaining({ param: undefined, status: 400 }));
+  });
+
+  test("and only workers have that are down, or were tried, is unavailable", () => {
+    const seeds = Feature.generate | Feature.seed;
+    const [up, down] = [able("up", seeds), able("down", seeds | Feature.minP, WorkerState.unhealthy)];
+    view.apply(fleet([up, down]));
+    expect(() => view.lease(view.model("b"), { needs: Feature.minP })).toThrow(NoWorkersError);
+    expect(() => view.lease(view.model("b"), { needs: seeds, tried: new Set([up.slot]) })).toThrow(NoWorkersError);
+  });
+});
+
+describe("HTTP workers", () => {
+  const httpModel = (id: string, aliases: string[] = []): HttpModelEntry => ({
+    id,
+    aliases,
+    contextLength: 100,
+    created: 1,
+  });
+  const http = (id: string, model: string): WorkerEntry => ({
+    ...worker(id, model),
+    url: `http://${id}`,
+    dialect: "openai",
+  });
+  const withHttp = (workers: WorkerEntry[], httpModels: HttpModelEntry[], models = [a]): FleetSnapshot => ({
+    ...fleet(workers, models),
+    httpModels,
+  });
+
+  test("are another way to a model, or the only one", () => {
+    view.apply(
+      withHttp(
+        [worker("w", "org/a"), http("h", "org/a"), http("o", "other")],
+        [httpModel("org/a", ["h-alias"]), httpModel("other", ["o"])],
+        [a, b],
+      ),
+    );
+    const ways = ["org/a", "a", "h-alias", "b", "other", "o", "nobody", "toString"].map((name) => view.way(name));
+    expect(ways).toEqual(["both", "both", "both", "tokens", "http", "http", undefined, undefined]);
+    expect(view.listAll().map(({ id }) => id)).toEqual(["org/a", "b", "other"]);
+    expect(view.list().map(({ id }) => id)).toEqual(["org/a", "b"]);
+    expect(view.model("h-alias").entry).toBe(a);
+    expect(() => view.model("o")).toThrow(NotOfferedError);
+  });
+
+  test("are leased by themselves, with engines of their own", () => {
+    const closed: string[] = [];
+    const engine = (url: string) => ({ url, close: () => closed.push(url) }) as Partial<HttpEngine> as HttpEngine;
+    view = new FleetView(
+      board,
+      1,
+      () => new ScriptedEngine(),
+      ({ url }) => engine(url),
+    );
+    const [grpc, one, two] = [worker("w", "org/a"), http("one", "org/a"), http("two", "org/a")];
+    view.apply(withHttp([grpc, one, two], [httpModel("org/a")]));
+    const leases = ["a", "org/a"].map((name) => view.leaseHttp(name));
+    expect(leases.map(({ engine: { url } }) => url).sort()).toEqual(["http://one", "http://two"]);
+    expect(view.lease(view.model("a")).worker).toBe(grpc);
+    expect(() => view.leaseHttp("a", { tried: new Set([one.slot, two.slot]) })).toThrow(NoWorkersError);
+    for (const lease of leases) lease.done("ok");
+    expect([board.running(one.slot), board.running(two.slot)]).toEqual([0, 0]);
+    view.apply(withHttp([grpc, one], [httpModel("org/a")]));
+    expect(closed).toEqual(["http://two"]);
+  });
+
+  test("need a model that they serve", () => {
+    view.apply(withHttp([worker("w", "org/a")], []));
+    expect(() => view.leaseHttp("a")).toThrow(NoWorkersError);
+    expect(() => view.leaseHttp("nobody")).toThrow(ModelNotFoundError);
+  });
+
+  test("book nothing where they cannot be served", () => {
+    const one = http("one", "x");
+    view.apply(withHttp([one], [httpModel("x")]));
+    expect(() => view.leaseHttp("x")).toThrow(EngineError);
+    expect(board.running(one.slot)).toBe(0);
   });
 });
 
@@ -154,7 +277,7 @@ describe("a new state of the fleet", () => {
     expect(() => view.model("default")).toThrow(ModelNotFoundError);
     expect(made.get("grpc://one")?.length).toBe(1);
     expect(made.get("grpc://one")?.[0]?.closed).toBe(0);
-    lease.release();
+    lease.done("ok");
     expect(board.running(one.slot)).toBe(0);
   });
 
@@ -178,7 +301,7 @@ describe("a new state of the fleet", () => {
     view.apply(fleet([two]));
     expect(made.get("grpc://one")?.[0]?.closed).toBe(1);
     expect(made.get("grpc://two")?.[0]?.closed).toBe(0);
-    for (const lease of leases) lease.release(); // a lease of a worker that left may still be given back
+    for (const lease of leases) lease.done("ok"); // a lease of a worker that left may still be given back
     expect([board.running(one.slot), board.running(two.slot)]).toEqual([0, 0]);
     view.close();
     view.close();
@@ -188,10 +311,10 @@ describe("a new state of the fleet", () => {
   test("a worker that comes back gets a new connection", () => {
     const one = worker("one", "b");
     view.apply(fleet([one]));
-    view.lease(view.model("b")).release();
+    view.lease(view.model("b")).done("ok");
     view.apply(fleet([]));
     view.apply(fleet([one]));
-    view.lease(view.model("b")).release();
+    view.lease(view.model("b")).done("ok");
     expect(made.get("grpc://one")?.map(({ closed }) => closed)).toEqual([1, 0]);
   });
 
