@@ -1,6 +1,23 @@
 /** The reference that our own codecs are compared with: protobufjs over our `.proto` texts. */
 import protobuf from "protobufjs";
 import commonText from "../../proto/common.proto" with { type: "text" };
+import mlxText from "../../proto/mlx_engine.proto" with { type: "text" };
+import sglangText from "../../proto/sglang_scheduler.proto" with { type: "text" };
+import tokenspeedText from "../../proto/tokenspeed_scheduler.proto" with { type: "text" };
+import trtllmText from "../../proto/trtllm_service.proto" with { type: "text" };
+import vllmText from "../../proto/vllm_engine.proto" with { type: "text" };
+
+export type DialectName = "vllm" | "sglang" | "tokenspeed" | "trtllm" | "mlx";
+
+const TEXTS: Readonly<Record<DialectName, string>> = {
+  vllm: vllmText,
+  sglang: sglangText,
+  tokenspeed: tokenspeedText,
+  trtllm: trtllmText,
+  mlx: mlxText,
+};
+/** All our `.proto` texts. */
+export const PROTO_TEXTS: readonly string[] = [commonText, ...Object.values(TEXTS)];
 
 /** A decoded message with every field present: defaults for what was absent, numbers for 64-bit integers. */
 export type PlainMessage = Readonly<Record<string, unknown>>;
@@ -14,6 +31,17 @@ export interface ProtoPackage {
 
 const AS_PLAIN: protobuf.IConversionOptions = { longs: Number, defaults: true, arrays: true, enums: String };
 
+/** Google's Struct and Timestamp, as protobufjs ships them. */
+export function addWellKnown(root: protobuf.Root): void {
+  for (const file of ["struct", "timestamp"])
+    root.addJSON(protobuf.common.get(`google/protobuf/${file}.proto`)!.nested!);
+}
+
+/** The messages of a dialect. */
+export function dialectPackage(dialect: DialectName): ProtoPackage {
+  return lazyProtoPackage(/^package ([\w.]+);/m.exec(TEXTS[dialect])![1]!, TEXTS[dialect]);
+}
+
 /**
  * Loads one dialect's proto text together with common.proto. One root per dialect: the dialects use the same message names with
  * other numbers. Parsing waits for the first use.
@@ -23,6 +51,7 @@ export function lazyProtoPackage(packageName: string, text: string): ProtoPackag
   const load = (): protobuf.Root => {
     if (root === undefined) {
       root = new protobuf.Root();
+      addWellKnown(root);
       protobuf.parse(commonText, root, { keepCase: true });
       protobuf.parse(text, root, { keepCase: true });
       root.resolveAll();

@@ -1,11 +1,11 @@
 /** Engine of the vLLM dialect (`vllm.grpc.engine.VllmEngine`). */
-import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
+import { type PlainMessage, protoCodec } from "../../protobuf/codec.ts";
 import { BundleCollector } from "../bundle.ts";
 import type { Channel } from "../channel.ts";
 import type { Engine, TokenizerBundle } from "../engine.ts";
 import { toEngineError } from "../engine-error.ts";
 import type { GrpcError } from "../grpc-error.ts";
-import { type PlainMessage, protoPackage } from "../proto.ts";
+import { PROTOS } from "../protos.ts";
 import { GenerateResponseDecoder } from "./decode.ts";
 import { startEmbed } from "./embed.ts";
 import { startGeneration } from "./generation.ts";
@@ -16,7 +16,7 @@ export const VLLM_SERVICE = "vllm.grpc.engine.VllmEngine";
 /** How long an Abort may take; nobody waits for it. */
 const ABORT_DEADLINE_MS = 5000;
 
-const proto = protoPackage("vllm.grpc.engine", vllmText);
+const proto = protoCodec(PROTOS.vllm);
 
 export interface VllmEngineOptions {
   /** Carries generations and embeddings. */

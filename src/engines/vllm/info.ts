@@ -1,6 +1,6 @@
 /** Model and server info of the vLLM dialect in the gateway's terms. */
+import type { PlainMessage } from "../../protobuf/codec.ts";
 import type { ModelInfo, ServerInfo } from "../engine.ts";
-import type { PlainMessage } from "../proto.ts";
 
 /** Sampling defaults that the gateway applies for the engine. */
 const DEFAULT_KEYS = new Set(["temperature", "top_p", "top_k", "min_p", "repetition_penalty"]);
