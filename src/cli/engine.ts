@@ -18,7 +18,7 @@ export const engineOptions = {
 } as const satisfies OptionTable;
 
 /** The line by which a parent process learns the addresses. */
-export const ENGINE_READY = /^collie engine ready on (grpc:\/\/\S+), statistics on (http:\/\/\S+)$/m;
+export const ENGINE_READY = /^collie engine ready on ((?:grpc|http):\/\/\S+), statistics on (http:\/\/\S+)$/m;
 
 /** `collie engine`: a simulated engine. */
 export async function run(args: readonly string[], env: Environment): Promise<number> {
@@ -37,7 +37,7 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
   }
   const { port, statsPort } = simulator;
   process.stdout.write(
-    `collie engine ready on grpc://${values.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
+    `collie engine ready on ${values.dialect === "openai" ? "http" : "grpc"}://${values.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
   );
   await Promise.race(values.exitWithStdin ? [stop.first, stdinEnd()] : [stop.first]);
   await simulator.stop();

@@ -1,11 +1,12 @@
 import { GrpcStatus } from "../engines/grpc-error.ts";
+import type { EngineCall } from "./call.ts";
 import type { Sequence } from "./core/sequence.ts";
 import { playFault } from "./faults.ts";
 import { logRequest } from "./generation.ts";
-import type { ServerCall } from "./grpc/stream.ts";
 import { opened, type SimulatorHost, takeRule } from "./host.ts";
 import { unitVector } from "./output/vector.ts";
 import { defaultSampling } from "./sampling.ts";
+import { isFinal } from "./script/book.ts";
 import type { RequestOutcome, RequestRecord } from "./stats.ts";
 
 export interface EmbeddingSpec {
@@ -18,7 +19,7 @@ export interface EmbeddingSpec {
 export const embeddingRecord = (
   host: SimulatorHost,
   { requestId, prompt }: Pick<EmbeddingSpec, "requestId" | "prompt">,
-  call: ServerCall,
+  call: EngineCall,
   outcome: "running" | "refused",
   details?: string,
 ): RequestRecord =>
@@ -37,7 +38,7 @@ export const embeddingRecord = (
 export function startEmbedding(
   host: SimulatorHost,
   spec: EmbeddingSpec,
-  call: ServerCall,
+  call: EngineCall,
   answer: (vector: Float32Array) => void,
 ): void {
   const { prompt, requestId, dimensions } = spec;
@@ -71,12 +72,13 @@ export function startEmbedding(
   }
 
   function run(): void {
-    if (rule?.fault?.kind === "goaway" && rule.fault.code === 0) playFault(rule.fault, call, host);
-    else if (rule?.fault) {
+    if (rule?.fault && isFinal(rule.fault)) {
+      if (rule.fault.kind === "stall") return;
       end("faulted", rule.fault.kind === "status" ? rule.fault.message : undefined);
       playFault(rule.fault, call, host);
       return;
     }
+    if (rule?.fault) playFault(rule.fault, call, host);
     sequence = driver.submit({
       prompt,
       plan(cachedTokens) {

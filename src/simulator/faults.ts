@@ -1,33 +1,42 @@
-import type { ServerCall } from "./grpc/stream.ts";
+import type { EngineCall } from "./call.ts";
 import type { SimulatorHost } from "./host.ts";
 import type { ScriptFault } from "./script/rule.ts";
 
-/** Does to a call, its connection or the process what a fault says. */
-export function playFault(fault: ScriptFault, call: ServerCall, host: SimulatorHost): void {
-  const { connection } = call;
+/** Does to a call, its connection or the process what a fault says. What only a generation can do is left to it. */
+export function playFault(fault: ScriptFault, call: EngineCall, host: SimulatorHost): void {
   switch (fault.kind) {
     case "hang":
+    case "stall":
+    case "double":
+    case "bad-digest":
       return;
     case "no-complete":
       call.end();
       return;
     case "goaway":
-      connection.goAway(fault.code);
-      if (fault.code === 0) return;
-      connection.end();
-      connection.lost();
+      call.goAway(fault.code);
       return;
     case "status":
-      call.end(fault.code, fault.message);
+      call.end(fault.code, fault.message, fault.trailers);
       return;
     case "reset":
       call.reset(fault.code);
       return;
     case "disconnect":
-      connection.destroy();
+      call.disconnect();
+      return;
+    case "garble":
+      call.garble();
+      return;
+    case "oversize":
+      call.oversize(fault.bytes);
+      return;
+    case "freeze":
+      call.flush();
+      host.freeze(fault.ms);
       return;
     case "exit":
-      connection.flush();
+      call.flush();
       host.exit(fault.code);
   }
 }

@@ -1,3 +1,5 @@
+import { GrpcStatus } from "../engines/grpc-error.ts";
+import type { EngineCall } from "./call.ts";
 import type { OutputPlan, Sequence } from "./core/sequence.ts";
 import { playFault } from "./faults.ts";
 import type { ServerCall } from "./grpc/stream.ts";
@@ -5,7 +7,8 @@ import { opened, type SimulatorHost, takeRule } from "./host.ts";
 import { contentFor } from "./output/content.ts";
 import { planOutput } from "./output/plan.ts";
 import type { Sampling } from "./sampling.ts";
-import type { ScriptRule } from "./script/rule.ts";
+import { isFinal } from "./script/book.ts";
+import type { ScriptFault, ScriptRule } from "./script/rule.ts";
 import type { RequestOutcome, RequestRecord } from "./stats.ts";
 
 /** A generation request after the dialect has read and checked it. */
@@ -23,10 +26,11 @@ export interface Choice {
   sequence: Sequence | undefined;
   /** Tokens that the engine has made. */
   generated: number;
-  /** Tokens that went out in chunks. */
+  /** Tokens that went out in chunks, or were trimmed off. */
   sent: number;
-  /** Where the last chunk began. */
+  /** Where the last chunk began and ended. */
   lastFrom: number;
+  lastTo: number;
   /** Chunks sent so far. */
   chunks: number;
   /** The engine has made its last token. */
@@ -36,31 +40,55 @@ export interface Choice {
 }
 
 /** Writes a dialect's messages for a generation. Ids are `choice.sequence.plan.idAt(from .. to)`. */
-export interface GenerationWriter {
+export interface GenerationWriter<C extends EngineCall = ServerCall> {
   /** Streaming: new tokens `from .. to`; may be empty. */
-  chunk(generation: Generation, choice: Choice, from: number, to: number): void;
+  chunk(generation: Generation<C>, choice: Choice, from: number, to: number): void;
   /** The end of a choice. */
-  complete(generation: Generation, choice: Choice, reason: string): void;
+  complete(generation: Generation<C>, choice: Choice, reason: string): void;
+}
+
+/** In what engines differ besides their messages. */
+export interface GenerationStyle {
+  /** When the last messages of a stream go out: each with its own last token, or all together behind everything. */
+  readonly completes: "each" | "all-at-end";
+  /**
+   * What the engine's Abort call does to an open request: `complete` gives every choice an empty chunk and its last message;
+   * `status` ends it with INTERNAL; `silent` leaves a running one open and says no more (a waiting one gets the status);
+   * `bare-ok` ends it with OK and without a last message.
+   */
+  readonly abort: "complete" | "status" | "silent" | "bare-ok";
+  /** Every chunk holds one token, whatever else was set. */
+  readonly oneTokenChunks: boolean;
+  /** A final stop or EOS token is counted, but not sent, unless the request asks for it. */
+  readonly trimsStop: boolean;
+  /** An EOS of the model's configuration is named as matched stop. */
+  readonly namesEos: boolean;
+  /** EOS ids that only generation_config.json names stop it too. */
+  readonly knowsOtherEos: boolean;
 }
 
 /** A running Generate call: it feeds the core, sends what comes, and plays the faults of its rule. */
-export class Generation {
+export class Generation<C extends EngineCall = ServerCall> {
   readonly choices: Choice[] = [];
   readonly rule: ScriptRule | undefined;
+  private readonly fault: ScriptFault | undefined;
   private readonly record: RequestRecord;
   private readonly close: () => void;
   private tokens = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private over = false;
+  private stalled = false;
 
   constructor(
     readonly host: SimulatorHost,
     readonly spec: GenerationSpec,
-    readonly call: ServerCall,
-    private readonly writer: GenerationWriter,
+    readonly call: C,
+    private readonly style: GenerationStyle,
+    private readonly writer: GenerationWriter<C>,
   ) {
     const { prompt, sampling } = spec;
     this.rule = takeRule(host, prompt);
+    this.fault = this.rule?.fault;
     this.record = logRequest(host, spec, call, "running");
     for (let index = 0; index < sampling.n; index++) this.choices.push(newChoice(index));
     this.close = opened(host, spec.requestId, this);
@@ -68,25 +96,32 @@ export class Generation {
     call.onDrain = () => {
       for (const choice of this.choices) this.forward(choice);
     };
-    if (this.rule?.fault?.kind === "hang") return;
+    if (this.fault?.kind === "hang") return;
     if (this.rule && this.rule.delayMs > 0) this.timer = setTimeout(() => this.run(), this.rule.delayMs);
     else this.run();
   }
 
-  /** Ends by the engine's Abort call: every open choice gets its last message, and the call ends with OK. */
+  /** Ends by the engine's Abort call, as its style has it. */
   abort(): void {
     if (this.over) return;
+    const { style, call } = this;
+    if (style.abort === "complete") this.completeAborted();
+    const runs = this.choices.some((choice) => choice.sequence?.state !== "waiting");
+    this.end("aborted");
+    if (style.abort === "complete" || style.abort === "bare-ok") call.end();
+    else if (style.abort === "status" || !runs) call.end(GrpcStatus.INTERNAL, "Request aborted");
+  }
+
+  private completeAborted(): void {
     for (const choice of this.choices) {
       if (choice.finished) continue;
       if (this.spec.stream) {
         this.sendChunk(choice, choice.generated - choice.sent);
-        choice.lastFrom = choice.generated;
+        choice.lastFrom = choice.lastTo = choice.generated;
         this.writer.chunk(this, choice, choice.generated, choice.generated);
       }
       this.writer.complete(this, choice, "abort");
     }
-    this.end("aborted");
-    this.call.end();
   }
 
   private run(): void {
@@ -111,13 +146,15 @@ export class Generation {
       host.counts.promptTokens += prompt.length;
       host.counts.cachedTokens += cachedTokens;
     }
-    const asked = sampling.maxTokens ?? (host.echo && !rule ? host.echoTokens : Number.POSITIVE_INFINITY);
+    const isEcho = host.echo && rule?.text === undefined && rule?.tokenIds === undefined;
+    const asked = sampling.maxTokens ?? (isEcho ? host.echoTokens : Number.POSITIVE_INFINITY);
     return planOutput({
       content: contentFor(host, spec, rule, choice.index, cachedTokens),
       sampling,
       limit: Math.max(1, Math.min(asked, model.contextLength - prompt.length)),
       eosTokenIds: model.eosTokenIds,
-      otherEosTokenIds: model.otherEosTokenIds,
+      otherEosTokenIds: this.style.knowsOtherEos ? model.otherEosTokenIds : [],
+      namesEos: this.style.namesEos,
       tokenizer: model.tokenizer,
       ...(rule?.finishReason !== undefined ? { finishReason: rule.finishReason } : {}),
     });
@@ -127,7 +164,7 @@ export class Generation {
     choice.generated++;
     this.tokens++;
     if (this.spec.stream) this.forward(choice);
-    if (this.rule?.fault) this.faultDue();
+    if (this.fault) this.faultDue(choice);
   }
 
   /**
@@ -135,7 +172,7 @@ export class Generation {
    * later as the messages they would have been, or as one (`mergeLagging`).
    */
   private forward(choice: Choice): void {
-    if (this.over || choice.finished) return;
+    if (this.over || this.stalled || choice.finished) return;
     if (this.spec.stream) {
       for (;;) {
         const pending = choice.generated - choice.sent;
@@ -145,27 +182,44 @@ export class Generation {
           this.call.waitForDrain();
           return;
         }
-        this.sendChunk(choice, this.host.mergeLagging ? pending : Math.min(pending, size));
+        const merged = this.host.mergeLagging && !this.style.oneTokenChunks;
+        this.sendChunk(choice, merged ? pending : Math.min(pending, size));
       }
     }
-    if (choice.ended) this.complete(choice);
+    if (!choice.ended) return;
+    const together = !this.spec.stream || this.style.completes === "all-at-end";
+    if (!together) this.complete(choice);
+    else if (this.choices.every((other) => other.ended && (!this.spec.stream || other.sent === other.generated)))
+      for (const other of this.choices) this.complete(other);
   }
 
   private chunkSize(choice: Choice): number {
+    if (this.style.oneTokenChunks) return 1;
     const sizes = this.rule?.chunkSizes;
     if (!sizes || sizes.length === 0) return this.host.tokensPerMessage;
     return sizes[Math.min(choice.chunks, sizes.length - 1)]!;
   }
 
+  /** How many of the first `count` tokens of a choice the client gets to see. */
+  shown(choice: Choice, count: number): number {
+    if (!this.style.trimsStop || this.spec.sampling.keepStop) return count;
+    const plan = choice.sequence?.plan;
+    return plan?.endsWithStop ? Math.min(count, plan.length - 1) : count;
+  }
+
   private sendChunk(choice: Choice, count: number): void {
     if (count === 0) return;
     const from = choice.sent;
-    choice.lastFrom = from;
     choice.sent += count;
+    const to = this.shown(choice, choice.sent);
+    // A chunk of which nothing is left goes out only as the first one.
+    if (to <= from && choice.chunks > 0) return;
+    choice.lastFrom = from;
+    choice.lastTo = Math.max(from, to);
     choice.chunks++;
-    this.host.counts.tokensSent += count;
+    this.host.counts.tokensSent += choice.lastTo - from;
     this.host.counts.messagesSent++;
-    this.writer.chunk(this, choice, from, choice.sent);
+    this.writer.chunk(this, choice, from, choice.lastTo);
   }
 
   private finish(choice: Choice): void {
@@ -175,24 +229,35 @@ export class Generation {
 
   private complete(choice: Choice): void {
     choice.finished = true;
-    if (this.rule?.fault?.kind !== "no-complete") {
-      if (!this.spec.stream) this.host.counts.tokensSent += choice.generated;
+    const { fault } = this;
+    if (fault?.kind !== "no-complete") {
+      if (!this.spec.stream) this.host.counts.tokensSent += this.shown(choice, choice.generated);
       this.host.counts.messagesSent++;
       this.writer.complete(this, choice, choice.sequence!.plan!.finishReason);
+      if (fault?.kind === "double" && !this.spec.stream)
+        this.writer.complete(this, choice, choice.sequence!.plan!.finishReason);
     }
     if (!this.choices.every((other) => other.finished)) return;
-    this.end(this.rule?.fault ? "faulted" : "finished");
+    this.end(fault ? "faulted" : "finished");
     this.call.end();
   }
 
-  /** Plays the rule's fault if enough tokens have come; true when the call is over. */
-  private faultDue(): boolean {
-    const fault = this.rule?.fault;
-    if (this.over || !fault || !("afterTokens" in fault) || this.tokens < fault.afterTokens) return this.over;
-    if (this.spec.stream) for (const choice of this.choices) this.sendChunk(choice, choice.generated - choice.sent);
-    if (fault.kind === "goaway" && fault.code === 0) {
-      if (this.tokens === fault.afterTokens) playFault(fault, this.call, this.host);
+  /** Plays the fault if enough tokens have come, the last one of `choice`; true when nothing more is to be sent. */
+  private faultDue(choice?: Choice): boolean {
+    const { fault } = this;
+    if (this.over || this.stalled) return true;
+    if (!fault || !("afterTokens" in fault) || this.tokens < fault.afterTokens) return false;
+    if (this.spec.stream) for (const other of this.choices) this.sendChunk(other, other.generated - other.sent);
+    if (!isFinal(fault)) {
+      if (this.tokens !== fault.afterTokens) return false;
+      if (fault.kind !== "double") playFault(fault, this.call, this.host);
+      else if (choice && this.spec.stream) this.writer.chunk(this, choice, choice.lastFrom, choice.lastTo);
       return false;
+    }
+    if (fault.kind === "stall") {
+      this.stalled = true;
+      for (const { sequence } of this.choices) if (sequence) this.host.driver.hold(sequence);
+      return true;
     }
     this.end("faulted", fault.kind === "status" ? fault.message : undefined);
     playFault(fault, this.call, this.host);
@@ -228,6 +293,7 @@ function newChoice(index: number): Choice {
     generated: 0,
     sent: 0,
     lastFrom: 0,
+    lastTo: 0,
     chunks: 0,
     ended: false,
     finished: false,
@@ -238,7 +304,7 @@ function newChoice(index: number): Choice {
 export function logRequest(
   host: SimulatorHost,
   spec: GenerationSpec,
-  call: ServerCall,
+  call: EngineCall,
   outcome: "running" | "refused",
   details?: string,
 ): RequestRecord {

@@ -1,9 +1,9 @@
 import type { EngineDriver } from "./core/driver.ts";
 import type { KvPublisher } from "./dialects/kv-publisher.ts";
-import type { Connection } from "./grpc/connection.ts";
 import type { SimulatedModel } from "./model/simulated-model.ts";
 import type { Content } from "./output/answer.ts";
-import { matches, type ScriptRule } from "./script/rule.ts";
+import type { RuleBook } from "./script/book.ts";
+import type { ScriptRule } from "./script/rule.ts";
 import type { RequestLog, SimulatorCounts } from "./stats.ts";
 
 /** A request that runs, as the engine's Abort call knows it. */
@@ -19,9 +19,8 @@ export interface SimulatorHost {
   readonly log: RequestLog;
   /** Requests that run, by their id: an id may be open more than once. */
   readonly open: Map<string, Set<OpenRequest>>;
-  readonly rules: readonly ScriptRule[];
-  /** How often each rule has applied. */
-  readonly ruleUses: Map<ScriptRule, number>;
+  /** What the script and the faults set at run time make of a prompt. */
+  readonly rules: RuleBook;
   readonly echo: boolean;
   /** Tokens of an echo where the request sets no limit. */
   readonly echoTokens: number;
@@ -35,7 +34,8 @@ export interface SimulatorHost {
   readonly startedAt: number;
   /** Default answer; throws without a tokenizer. */
   answer(promptTokens: number, cachedTokens: number, variant: number): Content;
-  connections(): Iterable<Connection>;
+  /** The whole process stands still for that long; Infinity: until it is thawed. */
+  freeze(ms: number): void;
   /** A script ends the process. */
   exit(code: number): void;
 }
@@ -50,17 +50,9 @@ export function opened({ open }: SimulatorHost, id: string, request: OpenRequest
   };
 }
 
-/** The rule for a prompt, counted as used; undefined when none applies. */
+/** What applies to a prompt, counted as used; undefined when nothing does. */
 export function takeRule(host: SimulatorHost, prompt: Uint32Array): ScriptRule | undefined {
-  if (host.rules.length === 0) return undefined;
-  const text = decode(host, prompt);
-  for (const rule of host.rules) {
-    const uses = host.ruleUses.get(rule) ?? 0;
-    if (uses >= rule.times || !matches(rule, text)) continue;
-    host.ruleUses.set(rule, uses + 1);
-    return rule;
-  }
-  return undefined;
+  return host.rules.take(() => decode(host, prompt));
 }
 
 function decode(host: SimulatorHost, prompt: Uint32Array): string {

@@ -6,10 +6,25 @@ export const simulatorOptions = {
   dialect: {
     flag: "dialect",
     type: "enum",
-    values: ["vllm"],
+    values: ["vllm", "openai"],
     default: "vllm",
     group: "Listener",
-    help: "Wire protocol to speak.",
+    help: "Wire protocol to speak: gRPC of an engine, or OpenAI's API over HTTP.",
+  },
+  flavor: {
+    flag: "flavor",
+    type: "enum",
+    values: ["vllm", "sglang", "llamacpp", "ollama"],
+    default: "vllm",
+    group: "Listener",
+    help: "With --dialect openai: whose HTTP server to be.",
+  },
+  apiKey: {
+    flag: "api-key",
+    type: "string",
+    secret: true,
+    group: "Listener",
+    help: "With --dialect openai: bearer token that /v1 paths ask for.",
   },
   host: { flag: "host", type: "string", default: "127.0.0.1", group: "Listener", help: "Address to listen on." },
   port: {
@@ -19,7 +34,7 @@ export const simulatorOptions = {
     min: 0,
     max: 65535,
     group: "Listener",
-    help: "Port of the gRPC server; 0 picks a free one.",
+    help: "Port of the engine's server; 0 picks a free one.",
   },
   statsPort: {
     flag: "stats-port",
@@ -28,7 +43,7 @@ export const simulatorOptions = {
     min: 0,
     max: 65535,
     group: "Listener",
-    help: "Port on 127.0.0.1 with /stats and /requests as JSON; 0 picks a free one.",
+    help: "Port on 127.0.0.1 with /stats and /requests as JSON, and where faults are set; 0 picks a free one.",
   },
   shutdownGracePeriodSecs: {
     flag: "shutdown-grace-period-secs",

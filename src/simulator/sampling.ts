@@ -24,6 +24,8 @@ export interface Sampling {
   spacesBetweenSpecialTokens: boolean;
   includeStopStrInOutput: boolean;
   ignoreEos: boolean;
+  /** Leave a final stop token in the ids, where the engine trims it off otherwise. */
+  keepStop: boolean;
   n: number;
   logprobs?: number;
   promptLogprobs?: number;
@@ -51,6 +53,7 @@ export function defaultSampling(): Sampling {
     spacesBetweenSpecialTokens: false,
     includeStopStrInOutput: false,
     ignoreEos: false,
+    keepStop: false,
     n: 1,
     logitBias: [],
   };

@@ -1,23 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { demoModelFiles } from "../tokenizer/demo-model.ts";
 import { loadTokenizer, openTokenizer } from "../tokenizer/load.ts";
-import { EngineDriver } from "./core/driver.ts";
-import { EngineCore } from "./core/engine-core.ts";
-import { defaultCoreOptions } from "./core/options.ts";
-import type { Dialect } from "./dialects/dialect.ts";
-import { createKvPublisher } from "./dialects/kv-publisher.ts";
-import { vllm } from "./dialects/vllm.ts";
-import { healthMethods } from "./grpc/health.ts";
-import { reflectionMethods } from "./grpc/reflection.ts";
-import { type GrpcMethod, type GrpcServer, serveGrpc } from "./grpc/server.ts";
-import type { SimulatorHost } from "./host.ts";
+import { EngineProcess } from "./engine-process.ts";
 import { describeModel, readModelFolder, type SimulatedModel } from "./model/simulated-model.ts";
-import { parseSpeed, type SimulatorOptions } from "./options.ts";
+import type { SimulatorOptions } from "./options.ts";
 import { createAnswerer } from "./output/answer.ts";
-import { parseScript, ScriptError } from "./script/load.ts";
+import { RuleBook } from "./script/book.ts";
+import { parseLiveFault, parseScript, ScriptError } from "./script/load.ts";
 import type { ScriptRule } from "./script/rule.ts";
 import { emptyCounts, RequestLog, type RequestRecord, type StatsReport } from "./stats.ts";
-import { type StatsServer, serveStats } from "./stats-server.ts";
+import { serveStats } from "./stats-server.ts";
 
 /** A running simulated engine. */
 export interface Simulator {
@@ -29,8 +21,24 @@ export interface Simulator {
   requests(): readonly RequestRecord[];
   /** A dead engine goes on listening: HealthCheck says unhealthy, generation fails. */
   setAlive(alive: boolean): void;
+  /** Sets a fault for later prompts: a rule of a script without an answer, as parsed JSON. Throws ScriptError. */
+  setFault(fault: unknown): void;
+  clearFaults(): void;
+  /** The process stands still for so many milliseconds (Infinity: until told otherwise, by 0): nothing is read, answered or sent. */
+  freeze(ms: number): void;
+  /**
+   * Kills the engine and starts it anew on the same port after `downMs`: connections break, memory is empty. Counts, the log of
+   * requests and the faults stay. Resolves when it listens again.
+   */
+  restart(change?: RestartChange): Promise<void>;
   /** Refuses new calls, lets the running ones finish within the grace period, closes. Safe to call twice. */
   stop(): Promise<void>;
+}
+
+/** What is different after a restart. */
+export interface RestartChange {
+  readonly blockSize?: number;
+  readonly downMs?: number;
 }
 
 export interface SimulatorHooks {
@@ -50,10 +58,7 @@ export class SimulatorSettingError extends Error {
 const MIN_BLOCKS = 2;
 /** Requests kept for `/requests`. */
 const LOGGED_REQUESTS = 256;
-const DEFAULT_ECHO_TOKENS = 128;
 const DEMO_MODEL = "collie-demo";
-
-const DIALECTS: Readonly<Record<SimulatorOptions["dialect"], Dialect>> = { vllm };
 
 /**
  * Starts a simulated engine. Rejects when the port is taken, the model or the script can't be read (ScriptError names the key),
@@ -62,109 +67,66 @@ const DIALECTS: Readonly<Record<SimulatorOptions["dialect"], Dialect>> = { vllm 
 export async function startSimulator(options: SimulatorOptions, hooks: SimulatorHooks = {}): Promise<Simulator> {
   if (options.kvTokens < MIN_BLOCKS * options.blockSize)
     throw new SimulatorSettingError(`kv-tokens: must be at least ${MIN_BLOCKS} blocks of ${options.blockSize} tokens`);
-  const rules = options.script === undefined ? [] : await readScript(options.script);
-  const echoOnly = options.output === "echo" && rules.length === 0;
+  const scripted = options.script === undefined ? [] : await readScript(options.script);
+  const echoOnly = options.output === "echo" && scripted.length === 0 && options.dialect !== "openai";
   const model = await loadModel(options, !echoOnly, hooks.tokenizerCacheDir);
   const answer = model.tokenizer ? createAnswerer(model.tokenizer, options.outputTokens) : undefined;
-  const core = new EngineCore({
-    ...defaultCoreOptions,
-    prefillTokensPerSecond: options.prefillTps,
-    decodeBaseMs: options.decodeBaseMs,
-    decodePerRequestMs: options.decodePerReqMs,
-    prefillChunk: options.prefillChunk,
-    kvTokens: options.kvTokens,
-    blockSize: options.blockSize,
-    maxRunning: options.maxRunning,
-    prefixCaching: !options.noPrefixCache,
-  });
-  const driver = new EngineDriver(core, parseSpeed(options.speed));
+  const rules = new RuleBook(scripted);
   const counts = emptyCounts();
   const log = new RequestLog(LOGGED_REQUESTS);
-  let server: GrpcServer | undefined;
-  const host: SimulatorHost = {
+  const shared = {
     model,
-    driver,
     counts,
     log,
-    open: new Map(),
     rules,
-    ruleUses: new Map(),
-    echo: options.output === "echo",
-    echoTokens: options.outputTokens ?? DEFAULT_ECHO_TOKENS,
-    tokensPerMessage: options.tokensPerMessage,
-    mergeLagging: options.mergeLagging,
-    kvPublisher: options.noKvEvents ? undefined : createKvPublisher(driver),
-    alive: true,
-    startedAt: performance.now(),
-    answer(promptTokens, cachedTokens, variant) {
+    answer(promptTokens: number, cachedTokens: number, variant: number) {
       if (!answer) throw new Error("the simulated engine has no tokenizer to answer with");
       return answer(promptTokens, cachedTokens, variant);
     },
-    connections: () => server?.connections ?? [],
-    exit: hooks.exit ?? ((code) => process.exit(code)),
+    exit: hooks.exit ?? ((code: number) => process.exit(code)),
   };
-  const dialect = DIALECTS[options.dialect];
+  let current = options;
+  let engine = new EngineProcess(current, shared);
+  const { port } = engine;
   let stopping: Promise<void> | undefined;
-  const methods = engineMethods(dialect, host, () => stopping === undefined && host.alive);
-  server = serveGrpc({ host: options.host, port: options.port, methods });
-  const { port, connections } = server;
-  const report = (): StatsReport => ({
-    dialect: dialect.name,
-    alive: host.alive,
-    uptimeSeconds: (performance.now() - host.startedAt) / 1000,
-    connections: connections.size,
-    open: [...host.open.values()].reduce((sum, twins) => sum + twins.size, 0),
-    ...counts,
-    engine: core.load(),
-  });
-  let stats: StatsServer;
-  try {
-    stats = serveStats(options.statsPort, {
-      report,
-      requests: () => log.list(),
-      setAlive: (alive) => {
-        host.alive = alive;
-      },
-    });
-  } catch (error) {
-    await server.stop(0);
-    throw error;
-  }
   const simulator: Simulator = {
     port,
-    statsPort: stats.port,
-    stats: report,
+    get statsPort() {
+      return stats.port;
+    },
+    stats: () => engine.report(),
     requests: () => log.list(),
     setAlive(alive) {
-      host.alive = alive;
+      engine.host.alive = alive;
+    },
+    setFault(fault) {
+      const rule = parseLiveFault(fault);
+      if (rule.pattern !== undefined && !model.tokenizer)
+        throw new ScriptError("fault: an engine that only echoes reads no prompts; leave out contains and matches");
+      rules.add(rule);
+    },
+    clearFaults: () => rules.clear(),
+    freeze: (ms) => engine.freeze(ms),
+    async restart({ blockSize, downMs = 0 } = {}) {
+      await engine.stop(0);
+      current = { ...current, port, blockSize: blockSize ?? current.blockSize };
+      if (downMs > 0) await Bun.sleep(downMs);
+      if (stopping === undefined) engine = new EngineProcess(current, shared);
     },
     stop() {
-      stopping ??= (async () => {
-        host.kvPublisher?.stop();
-        await server.stop(options.shutdownGracePeriodSecs * 1000);
-        driver.stop();
-        await stats.stop();
-      })();
+      stopping ??= engine.stop(options.shutdownGracePeriodSecs * 1000).then(() => stats.stop());
       return stopping;
     },
   };
+  let stats: ReturnType<typeof serveStats>;
+  try {
+    stats = serveStats(options.statsPort, simulator, () => rules.faults);
+  } catch (error) {
+    await engine.stop(0);
+    throw error;
+  }
   hooks.onReady?.(simulator);
   return simulator;
-}
-
-function engineMethods(dialect: Dialect, host: SimulatorHost, serving: () => boolean): Map<string, GrpcMethod> {
-  const methods = new Map<string, GrpcMethod>();
-  for (const [name, method] of Object.entries(dialect.methods(host))) {
-    host.counts.calls[name] = 0;
-    methods.set(`/${dialect.service}/${name}`, (call, message) => {
-      host.counts.calls[name]!++;
-      method(call, message);
-    });
-  }
-  const services = ["grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection", dialect.service];
-  for (const [path, method] of healthMethods([dialect.service], serving)) methods.set(path, method);
-  for (const [path, method] of reflectionMethods(services)) methods.set(path, method);
-  return methods;
 }
 
 async function readScript(path: string): Promise<ScriptRule[]> {

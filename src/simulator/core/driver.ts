@@ -17,6 +17,7 @@ export class EngineDriver {
   private at = 0;
   private endAt = 0;
   private stopped = false;
+  private paused = false;
   /** Called after every step, when its tokens are out. */
   onStep: (() => void) | undefined;
 
@@ -28,24 +29,53 @@ export class EngineDriver {
 
   submit(request: SequenceRequest): Sequence {
     const sequence = this.core.submit(request);
-    if (this.step === undefined) this.start(this.clock());
-    else if (this.step.batch.length === 0 && this.step.prefillTokens === 0) {
-      // Everybody was waiting for a token interval: the newcomer need not.
-      this.cancelTimers();
-      this.step = undefined;
-      this.start(this.clock());
-    }
+    this.wake();
     return sequence;
   }
 
   abort(sequence: Sequence): boolean {
-    return this.core.abort(sequence);
+    const done = this.core.abort(sequence);
+    // Its memory may be what others wait for.
+    if (this.core.waiting.length > 0) this.wake();
+    return done;
+  }
+
+  /** The sequence gets no more tokens, and keeps its place. */
+  hold(sequence: Sequence): void {
+    this.core.hold(sequence);
+  }
+
+  /** Stops the clock until `resume`; what should have ended meanwhile ends then, as in a process that was stopped. */
+  pause(): void {
+    this.paused = true;
+    this.cancelTimers();
+  }
+
+  resume(): void {
+    if (!this.paused) return;
+    this.paused = false;
+    if (this.step !== undefined && this.speed !== 0) this.immediate = setImmediate(this.fire);
+    else {
+      this.step = undefined;
+      if (this.core.busy) this.start(this.clock());
+    }
   }
 
   /** Stops the clock; nothing is generated any more. */
   stop(): void {
     this.stopped = true;
     this.cancelTimers();
+  }
+
+  /** Starts when nothing runs, or when everybody waits for a token interval: a newcomer need not. */
+  private wake(): void {
+    if (this.paused) return;
+    if (this.step !== undefined) {
+      if (!isIdle(this.step)) return;
+      this.cancelTimers();
+      this.step = undefined;
+    }
+    this.start(this.clock());
   }
 
   private start(now: number): void {
@@ -76,16 +106,19 @@ export class EngineDriver {
     this.onStep?.();
     this.step = undefined;
     this.at = this.endAt;
-    if (this.core.busy && !this.stopped) this.next();
+    if (this.core.busy && !this.stopped && !this.paused) this.next();
   };
 
   private readonly runSlice = (): void => {
     const { core } = this;
     const start = this.clock();
     let now = start;
+    this.step = BUSY_STEP;
     do {
       const step = core.beginStep(now);
-      if (step.batch.length === 0 && step.prefillTokens === 0) {
+      if (isIdle(step)) {
+        // Whoever it waited for may have been aborted.
+        if (!core.busy) break;
         this.step = step;
         this.timer = setTimeout(this.runSlice, step.durationMs);
         return;
@@ -93,8 +126,8 @@ export class EngineDriver {
       core.endStep(now);
       this.onStep?.();
       now = this.clock();
-    } while (core.busy && now - start < SLICE_MS);
-    if (core.busy && !this.stopped) {
+    } while (core.busy && !this.paused && now - start < SLICE_MS);
+    if (core.busy && !this.stopped && !this.paused) {
       this.step = BUSY_STEP;
       this.immediate = setImmediate(this.runSlice);
     } else this.step = undefined;
@@ -104,6 +137,11 @@ export class EngineDriver {
     clearTimeout(this.timer);
     clearImmediate(this.immediate);
   }
+}
+
+/** A step in which nobody gets anything. */
+function isIdle(step: Step): boolean {
+  return step.batch.length === 0 && step.prefillTokens === 0;
 }
 
 /** Stand-ins while instant mode has a slice scheduled. */

@@ -5,6 +5,8 @@ import type { CoreLoad, Step } from "./step.ts";
 
 const THROUGHPUT_SMOOTHING = 0.3;
 const HIT_RATE_SMOOTHING = 0.2;
+/** How long a step without work may be, in virtual milliseconds. */
+const LONGEST_WAIT_MS = 3_600_000;
 
 /**
  * The simulated engine: continuous batching over a paged KV cache. It does no I/O and keeps no clock: `beginStep` decides what
@@ -62,6 +64,11 @@ export class EngineCore {
     return true;
   }
 
+  /** The sequence gets no more tokens, and keeps its place and its blocks. */
+  hold(sequence: Sequence): void {
+    sequence.nextTokenAt = Number.POSITIVE_INFINITY;
+  }
+
   get busy(): boolean {
     return this.running.length > 0 || this.waiting.length > 0;
   }
@@ -75,7 +82,8 @@ export class EngineCore {
     let budget = options.prefillChunk;
     const batch: Sequence[] = [];
     let preempted = false;
-    let due = Number.POSITIVE_INFINITY;
+    let waits = false;
+    let due = now + LONGEST_WAIT_MS;
     for (let i = 0; i < this.running.length; i++) {
       const sequence = this.running[i]!;
       if (sequence.computed < sequence.target) {
@@ -84,6 +92,7 @@ export class EngineCore {
       }
       if (sequence.nextTokenAt > now) {
         due = Math.min(due, sequence.nextTokenAt);
+        waits = true;
         continue;
       }
       while (!this.growByOne(sequence)) {
@@ -106,7 +115,7 @@ export class EngineCore {
     const prefillTokens = options.prefillChunk - budget;
     const prefillMs = (prefillTokens * 1000) / options.prefillTokensPerSecond;
     const decodeMs = batch.length === 0 ? 0 : options.decodeBaseMs + options.decodePerRequestMs * batch.length;
-    const idle = batch.length === 0 && prefillTokens === 0 && due < Number.POSITIVE_INFINITY;
+    const idle = batch.length === 0 && prefillTokens === 0 && waits && !preempted;
     const durationMs = idle ? due - now : Math.max(prefillMs, decodeMs, 1);
     this.step = { durationMs, prefillTokens, batch };
     return this.step;

@@ -8,6 +8,8 @@ export interface OutputPlan {
   idAt(position: number): number;
   /** As the engine spells it: `stop`, `length`, or what a script says. */
   readonly finishReason: string;
+  /** The last token is an EOS or a stop token. */
+  readonly endsWithStop?: boolean;
   readonly matchedTokenId?: number;
   readonly matchedStop?: string;
 }

@@ -10,13 +10,12 @@ const TENSOR_TYPES = ["float32", "int64", "uint32", "bfloat16", "float16", "uint
  * What vLLM 0.32 has against a request: the details of its INVALID_ARGUMENT, or undefined. `prompt` is the input as ids.
  */
 export function refusal(request: VllmGenerateRequest, prompt: Uint32Array, model: SimulatedModel): string | undefined {
-  return (
-    inputProblem(request) ??
-    numberProblem(request.sampling, model.vocabSize) ??
-    idProblem(request.sampling, model.vocabSize) ??
-    constraintProblem(request.sampling) ??
-    promptProblem(prompt, model)
-  );
+  return inputProblem(request) ?? samplingProblem(request.sampling, model.vocabSize) ?? promptProblem(prompt, model);
+}
+
+/** What vLLM has against sampling parameters, by whatever protocol they came. */
+export function samplingProblem(sampling: Sampling, vocabSize: number): string | undefined {
+  return numberProblem(sampling, vocabSize) ?? idProblem(sampling, vocabSize) ?? constraintProblem(sampling);
 }
 
 function inputProblem(request: VllmGenerateRequest): string | undefined {

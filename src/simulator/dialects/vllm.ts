@@ -2,7 +2,14 @@ import { GrpcStatus } from "../../engines/grpc-error.ts";
 import { WireReader } from "../../protobuf/reader.ts";
 import { WireError } from "../../protobuf/wire-error.ts";
 import { WireWriter } from "../../protobuf/writer.ts";
-import { type Choice, Generation, type GenerationSpec, type GenerationWriter, logRequest } from "../generation.ts";
+import {
+  type Choice,
+  Generation,
+  type GenerationSpec,
+  type GenerationStyle,
+  type GenerationWriter,
+  logRequest,
+} from "../generation.ts";
 import type { GrpcMethod } from "../grpc/server.ts";
 import type { SimulatorHost } from "../host.ts";
 import { packBundle, pieces, type TokenizerZip } from "../model/bundle.ts";
@@ -40,6 +47,15 @@ export const vllm: Dialect = {
     ),
     SubscribeKvEvents: subscribeKvEvents(host),
   }),
+};
+
+const STYLE: GenerationStyle = {
+  completes: "each",
+  abort: "complete",
+  oneTokenChunks: false,
+  trimsStop: false,
+  namesEos: false,
+  knowsOtherEos: true,
 };
 
 const PIECE_BYTES = 65_536;
@@ -104,7 +120,7 @@ function generate(host: SimulatorHost): GrpcMethod {
       call.end(GrpcStatus.INTERNAL, DEAD);
       return;
     }
-    new Generation(host, spec, call, messages);
+    new Generation(host, spec, call, STYLE, messages);
   };
 }
 
@@ -131,7 +147,7 @@ const messages: GenerationWriter = {
     const { sampling, stream, prompt } = generation.spec;
     // A streaming Complete repeats the last chunk, and counts only that.
     const from = stream ? choice.lastFrom : 0;
-    const to = choice.generated;
+    const to = stream ? choice.lastTo : choice.generated;
     const plan = choice.sequence?.plan;
     const w = writer.reset();
     const mark = w.begin(2);
@@ -228,6 +244,8 @@ function abort(host: SimulatorHost): GrpcMethod {
 
 const NO_BYTES = new Uint8Array(0);
 
+const WRONG_DIGEST = "0".repeat(64);
+
 function tokenizerBundle(host: SimulatorHost): GrpcMethod {
   let zip: TokenizerZip | undefined;
   return (call) => {
@@ -238,7 +256,7 @@ function tokenizerBundle(host: SimulatorHost): GrpcMethod {
       left -= piece.length;
       const w = writer.reset();
       w.message(1, piece);
-      if (left === 0) w.text(2, zip.sha256);
+      if (left === 0) w.text(2, host.rules.takeBadDigest() ? WRONG_DIGEST : zip.sha256);
       call.send(w.written());
     }
     call.end();

@@ -12,17 +12,8 @@ import {
 import type { HeaderBlock } from "../../http2/header-block.ts";
 import { IncomingFrames, type IncomingHandler, PING_BYTES } from "../../http2/incoming.ts";
 import { OutBuffer } from "../../http2/out-buffer.ts";
+import type { Peer, Transport } from "../net/listener.ts";
 import { ServerCall } from "./stream.ts";
-
-/** The socket under a connection. */
-export interface Transport {
-  /** Writes what fits and returns how many bytes that were; below 0 when closed. */
-  write(bytes: Uint8Array): number;
-  /** Sends FIN after what was written. */
-  end(): void;
-  /** Closes at once (RST where the system allows). */
-  destroy(): void;
-}
 
 /** What a connection tells the server above it. */
 export interface ConnectionHandler {
@@ -39,7 +30,7 @@ const RECEIVE_WINDOW = 1 << 24;
 const CONGESTED_BYTES = 1 << 20;
 
 /** The server's side of one HTTP/2 connection (RFC 9113): frames, header compression, flow control both ways. */
-export class Connection implements IncomingHandler {
+export class Connection implements IncomingHandler, Peer {
   readonly out = new OutBuffer();
   readonly calls = new Map<number, ServerCall>();
   /** What the peer lets us send on the whole connection, in bytes. */

@@ -1,4 +1,5 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
+import { closeGently, listen } from "../net/listener.ts";
 import { Connection, type ConnectionHandler } from "./connection.ts";
 import { EMPTY, type ServerCall } from "./stream.ts";
 
@@ -11,20 +12,21 @@ export type GrpcMethod = (call: ServerCall, message: Uint8Array) => void;
 /** Methods by path, `/package.Service/Method`. */
 export type GrpcMethods = ReadonlyMap<string, GrpcMethod>;
 
-export interface GrpcServer {
+/** A server of the simulated engine, for one protocol. */
+export interface EngineServer {
   readonly port: number;
   /** Connections that are open now. */
-  readonly connections: ReadonlySet<Connection>;
+  readonly connections: ReadonlySet<unknown>;
+  /** Reads, answers and writes nothing while frozen, as the server of a stopped process. */
+  freeze(frozen: boolean): void;
   /** Refuses new calls, lets the open ones finish for `graceMs` at most, then closes. Safe to call twice. */
   stop(graceMs: number): Promise<void>;
 }
 
 const MAX_MESSAGE_BYTES = 256 << 20;
 
-/** Serves gRPC over plain HTTP/2. Rejects when the port is taken. */
-export function serveGrpc(options: { host: string; port: number; methods: GrpcMethods }): GrpcServer {
-  const connections = new Set<Connection>();
-  let onEmpty: (() => void) | undefined;
+/** Serves gRPC over plain HTTP/2. Throws when the port is taken. */
+export function serveGrpc(options: { host: string; port: number; methods: GrpcMethods }): EngineServer {
   const handler: ConnectionHandler = {
     onHeaders(call) {
       if (!(call.headers.get("content-type") ?? "").startsWith("application/grpc"))
@@ -38,52 +40,16 @@ export function serveGrpc(options: { host: string; port: number; methods: GrpcMe
       connection.end();
     },
   };
-  const listener = Bun.listen<Connection>({
-    hostname: options.host,
-    port: options.port,
-    socket: {
-      open(socket) {
-        socket.setNoDelay(true);
-        const connection = new Connection(
-          {
-            write: (bytes) => socket.write(bytes),
-            end: () => socket.end(),
-            destroy: () => socket.terminate(),
-          },
-          handler,
-        );
-        socket.data = connection;
-        connections.add(connection);
-      },
-      data: (socket, chunk) => socket.data.receive(chunk),
-      drain: (socket) => socket.data.drained(),
-      close(socket) {
-        socket.data.lost();
-        connections.delete(socket.data);
-        if (connections.size === 0) onEmpty?.();
-      },
-      error() {
-        // `close` follows and ends the calls.
-      },
-    },
-  });
+  const listener = listen(options.host, options.port, (transport) => new Connection(transport, handler));
   let stopping: Promise<void> | undefined;
   return {
     port: listener.port,
-    connections,
+    connections: listener.peers,
+    freeze: (frozen) => listener.freeze(frozen),
     stop(graceMs) {
-      stopping ??= new Promise<void>((resolve) => {
-        listener.stop(false);
-        if (connections.size === 0) return resolve();
-        const timer = setTimeout(() => {
-          for (const connection of [...connections]) connection.destroy();
-          resolve();
-        }, graceMs);
-        onEmpty = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        for (const connection of [...connections]) connection.goAway();
+      stopping ??= closeGently(listener, graceMs, {
+        leave: (connection) => connection.goAway(),
+        cut: (connection) => connection.destroy(),
       });
       return stopping;
     },

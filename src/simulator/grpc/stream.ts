@@ -1,5 +1,6 @@
 import { FrameType } from "../../http2/frames.ts";
 import { encodeHeaders } from "../../http2/hpack.ts";
+import type { EngineCall } from "../call.ts";
 import type { Connection } from "./connection.ts";
 
 const RESPONSE_HEADERS = encodeHeaders([
@@ -9,23 +10,14 @@ const RESPONSE_HEADERS = encodeHeaders([
 const OK_TRAILERS = encodeHeaders([["grpc-status", "0"]]);
 const MESSAGE_PREFIX_BYTES = 5;
 
-/** What the layer above wants to hear about a call. Set the members it needs. */
-export interface CallEvents {
-  /** The client went away or reset the stream; nothing may be sent any more. */
-  onCancel?(): void;
-  /** After `waitForDrain`: messages go out again. */
-  onDrain?(): void;
-  /** The client sends nothing more. */
-  onHalfClose?(): void;
-}
-
 /**
  * One gRPC call on the server's side: an HTTP/2 stream that sends messages and ends with a status. Headers go out with the
  * first message, as Python's servers do. What flow control does not let through is queued here; look at `blocked`.
  */
-export class ServerCall implements CallEvents {
+export class ServerCall implements EngineCall {
   onCancel?(): void;
   onDrain?(): void;
+  /** The client sends nothing more. */
   onHalfClose?(): void;
   /** False after the end, a reset or a lost connection. */
   open = true;
@@ -145,6 +137,30 @@ export class ServerCall implements CallEvents {
     this.connection.resetStream(this.id, code);
   }
 
+  goAway(code: number): void {
+    const { connection } = this;
+    connection.goAway(code);
+    if (code === 0) return;
+    connection.end();
+    connection.lost();
+  }
+
+  disconnect(): void {
+    this.connection.destroy();
+  }
+
+  flush(): void {
+    this.connection.flush();
+  }
+
+  garble(): void {
+    this.send(UNDECODABLE);
+  }
+
+  oversize(bytes: number): void {
+    this.send(paddingMessage(bytes));
+  }
+
   /** Sends what flow control lets through. Called by the connection. */
   pump(): void {
     const connection = this.connection;
@@ -189,6 +205,24 @@ export class ServerCall implements CallEvents {
 }
 
 export const EMPTY = new Uint8Array(0);
+
+/** Field 1 with a length that the message does not have. */
+const UNDECODABLE = Uint8Array.of(0x0a, 0x7f, 0xff);
+/** Tag of field 1000, which no message has, as bytes. */
+const PADDING_TAG = [0xc2, 0x3e];
+const LENGTH_BYTES = 5;
+
+/** A message of `bytes` bytes in all with nothing but a field that everybody skips; at least 8. */
+function paddingMessage(bytes: number): Uint8Array {
+  const message = new Uint8Array(Math.max(bytes, PADDING_TAG.length + LENGTH_BYTES + 1));
+  message.set(PADDING_TAG);
+  let rest = message.length - PADDING_TAG.length - LENGTH_BYTES;
+  for (let i = 0; i < LENGTH_BYTES; i++) {
+    message[PADDING_TAG.length + i] = (rest & 0x7f) | (i < LENGTH_BYTES - 1 ? 0x80 : 0);
+    rest >>>= 7;
+  }
+  return message;
+}
 
 function writeMessage(target: Uint8Array, at: number, message: Uint8Array, length: number): void {
   target[at] = 0;

@@ -13,6 +13,8 @@ export interface PlanInput {
   readonly limit: number;
   readonly eosTokenIds: readonly number[];
   readonly otherEosTokenIds: readonly number[];
+  /** An EOS of `eosTokenIds` is named as matched stop too. */
+  readonly namesEos: boolean;
   /** For stop strings; without it they never match. */
   readonly tokenizer: Tokenizer | undefined;
   /** Finish reason instead of the one that follows; with it no EOS is added. */
@@ -62,6 +64,7 @@ function forcedToken(sampling: Sampling): number | undefined {
 
 interface Stop {
   readonly length: number;
+  readonly endsWithStop?: boolean;
   readonly matchedTokenId?: number;
   readonly matchedStop?: string;
 }
@@ -82,8 +85,8 @@ function findStop(
   for (let position = 0; position < length; position++) {
     const id = idAt(position);
     if (position >= sampling.minTokens && isEnd(id)) {
-      const plainEos = !sampling.ignoreEos && input.eosTokenIds.includes(id);
-      return plainEos ? { length: position + 1 } : { length: position + 1, matchedTokenId: id };
+      const plainEos = !sampling.ignoreEos && input.eosTokenIds.includes(id) && !input.namesEos;
+      return { length: position + 1, endsWithStop: true, ...(plainEos ? {} : { matchedTokenId: id }) };
     }
     if (!decoder) continue;
     text += decoder.push(id);

@@ -19,8 +19,15 @@ const RULE_KEYS = [
   "ms_per_token",
   "fault",
   "times",
+  "probability",
 ];
-const FAULT_KEYS = ["kind", "after_tokens", "code", "message"];
+/** What a fault that is set at run time may say: it changes what a rule of the script would do, not what that says. */
+const LIVE_KEYS = ["contains", "matches", "delay_ms", "fault", "times", "probability"];
+const FAULT_KEYS = ["kind", "after_tokens", "code", "message", "trailers", "ms", "bytes"];
+const FAULT_KINDS =
+  "hang, exit, disconnect, reset, goaway, status, stall, freeze, garble, double, oversize, no-complete or bad-digest";
+/** Above the 4 MiB that gRPC clients take unless told otherwise. */
+const OVERSIZE_BYTES = 5 << 20;
 
 /**
  * Reads a YAML script: a list of rules, or a mapping with the list under `rules`. Throws ScriptError.
@@ -33,10 +40,10 @@ const FAULT_KEYS = ["kind", "after_tokens", "code", "message"];
  *       delay_ms: 200                # before the request reaches the engine
  *       ms_per_token: 50
  *       times: 1                     # later prompts go on to the next rule
+ *       probability: 0.5             # of each prompt with the pattern
  *       fault: { kind: status, after_tokens: 2, code: UNAVAILABLE, message: "gone" }
  *
- * Faults: `hang`, `no-complete`, `disconnect`, `exit` (code = exit code), `reset` and `goaway` (code of HTTP/2), `status` (code of
- * gRPC); codes by number or name.
+ * Faults are those of ScriptFault: a kind, or a mapping with `kind`; codes by number or name.
  */
 export function parseScript(yaml: string): ScriptRule[] {
   let document: unknown;
@@ -50,9 +57,16 @@ export function parseScript(yaml: string): ScriptRule[] {
   return list.map((rule: unknown, index) => parseRule(rule, `rules[${index}]`));
 }
 
-function parseRule(value: unknown, at: string): ScriptRule {
+/** Reads a fault that is set at run time: a rule without an answer. Throws ScriptError. */
+export function parseLiveFault(value: unknown): ScriptRule {
+  const rule = parseRule(value, "fault", LIVE_KEYS);
+  if (rule.fault === undefined && rule.delayMs === 0) throw new ScriptError("fault: has neither fault nor delay_ms");
+  return rule;
+}
+
+function parseRule(value: unknown, at: string, keys = RULE_KEYS): ScriptRule {
   if (!isRecord(value)) throw new ScriptError(`${at}: must be a mapping`);
-  onlyKeys(value, RULE_KEYS, at);
+  onlyKeys(value, keys, at);
   if (value["contains"] !== undefined && value["matches"] !== undefined)
     throw new ScriptError(`${at}: has both contains and matches`);
   const text = optional(value, "text", at, isString, "a text");
@@ -69,6 +83,7 @@ function parseRule(value: unknown, at: string): ScriptRule {
     tokenIntervalMs: optional(value, "ms_per_token", at, isDuration, "a number of milliseconds") ?? 0,
     fault: value["fault"] === undefined ? undefined : fault(value["fault"], `${at}.fault`),
     times: optional(value, "times", at, isCount, "a whole number above 0") ?? Number.POSITIVE_INFINITY,
+    probability: optional(value, "probability", at, isShare, "a number from 0 to 1") ?? 1,
   };
 }
 
@@ -100,9 +115,22 @@ function fault(value: unknown, at: string): ScriptFault {
   switch (kind) {
     case "hang":
     case "no-complete":
+    case "bad-digest":
       return { kind };
     case "disconnect":
+    case "stall":
+    case "garble":
       return { kind, afterTokens };
+    case "double":
+      return { kind, afterTokens: Math.max(1, afterTokens) };
+    case "freeze":
+      return {
+        kind,
+        afterTokens,
+        ms: optional(value, "ms", at, isDuration, "milliseconds") ?? Number.POSITIVE_INFINITY,
+      };
+    case "oversize":
+      return { kind, afterTokens, bytes: optional(value, "bytes", at, isNatural, "a whole number") ?? OVERSIZE_BYTES };
     case "exit":
       return { kind, afterTokens, code: optional(value, "code", at, isNatural, "an exit code") ?? 1 };
     case "reset":
@@ -111,12 +139,13 @@ function fault(value: unknown, at: string): ScriptFault {
       return { kind, afterTokens, code: named(value, at, ErrorCode, "NO_ERROR") };
     case "status": {
       const code = named(value, at, GrpcStatus, "INTERNAL");
-      return { kind, afterTokens, code, message: optional(value, "message", at, isString, "a text") ?? "" };
+      const message = optional(value, "message", at, isString, "a text") ?? "";
+      const trailers = optional(value, "trailers", at, isRecord, "a mapping") ?? {};
+      const texts = Object.entries(trailers).map(([name, text]) => [name.toLowerCase(), String(text)]);
+      return { kind, afterTokens, code, message, trailers: Object.fromEntries(texts) };
     }
     default:
-      throw new ScriptError(
-        `${at}.kind: must be hang, exit, disconnect, reset, goaway, status or no-complete, not ${JSON.stringify(kind)}`,
-      );
+      throw new ScriptError(`${at}.kind: must be ${FAULT_KINDS}, not ${JSON.stringify(kind)}`);
   }
 }
 
@@ -159,6 +188,7 @@ const isString = (value: unknown): value is string => typeof value === "string";
 const isNatural = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
 const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) > 0;
 const isDuration = (value: unknown): value is number => typeof value === "number" && value >= 0;
+const isShare = (value: unknown): value is number => typeof value === "number" && value >= 0 && value <= 1;
 const isIdList = (value: unknown): value is number[] => Array.isArray(value) && value.every(isNatural);
 const isNumberList = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((item) => typeof item === "number");

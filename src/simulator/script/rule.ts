@@ -11,9 +11,27 @@ export type ScriptFault =
   /** GOAWAY on the connection; the answer itself goes on unless the code is not 0. */
   | { readonly kind: "goaway"; readonly afterTokens: number; readonly code: number }
   /** Ends with a gRPC status; after 0 tokens it comes before the first message. */
-  | { readonly kind: "status"; readonly afterTokens: number; readonly code: number; readonly message: string }
+  | {
+      readonly kind: "status";
+      readonly afterTokens: number;
+      readonly code: number;
+      readonly message: string;
+      readonly trailers: Readonly<Record<string, string>>;
+    }
+  /** Sends nothing more, while the request keeps its place in the engine and its stream open. */
+  | { readonly kind: "stall"; readonly afterTokens: number }
+  /** The whole process stands still for `ms` (Infinity: until it is thawed): nothing is read, answered or sent, pings included. */
+  | { readonly kind: "freeze"; readonly afterTokens: number; readonly ms: number }
+  /** A message that can't be decoded comes in between. */
+  | { readonly kind: "garble"; readonly afterTokens: number }
+  /** The message with the last of those tokens comes twice. */
+  | { readonly kind: "double"; readonly afterTokens: number }
+  /** A message of that many bytes comes in between. */
+  | { readonly kind: "oversize"; readonly afterTokens: number; readonly bytes: number }
   /** All tokens, then OK without the final message. */
-  | { readonly kind: "no-complete" };
+  | { readonly kind: "no-complete" }
+  /** The tokenizer bundle comes with a digest that is not its own. */
+  | { readonly kind: "bad-digest" };
 
 /** One rule of a script: the first whose pattern is found in the decoded prompt applies. */
 export interface ScriptRule {
@@ -34,6 +52,8 @@ export interface ScriptRule {
   readonly fault: ScriptFault | undefined;
   /** Applies that many times, then is passed over. */
   readonly times: number;
+  /** Share of the prompts with its pattern to which it applies, 0 to 1. */
+  readonly probability: number;
 }
 
 /** Whether a rule's pattern is found in the prompt's text. */

@@ -125,6 +125,7 @@ test("the connection's window is kept to the byte, whatever the streams' windows
       await peer.quiet();
       expect(peer.dataBytes()).toBe(65_535);
       // The engine is done with them; only the calls wait.
+      await until(() => engine.stats().engine.running === 0, "the engine is done");
       expect(engine.stats()).toMatchObject({ open: 3, finished: 0, engine: { running: 0, blocksInUse: 0 } });
       peer.write(frame(WINDOW_UPDATE, 0, 0, uint32(1000)));
       await until(() => peer.dataBytes() >= 66_535, "the grant is used up");

@@ -9,12 +9,18 @@ const EOS = 99;
 const OTHER_EOS = 98;
 
 function plan(ids: number[], sampling: Partial<Sampling> = {}, rest: Partial<PlanInput> = {}) {
-  const { idAt, length, ...end } = planOutput({
+  const {
+    idAt,
+    length,
+    endsWithStop: _ends,
+    ...end
+  } = planOutput({
     content: fixedContent(ids),
     sampling: { ...defaultSampling(), ...sampling },
     limit: 100,
     eosTokenIds: [EOS],
     otherEosTokenIds: [OTHER_EOS],
+    namesEos: false,
     tokenizer: undefined,
     ...rest,
   });
