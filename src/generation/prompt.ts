@@ -102,6 +102,23 @@ export function renderPrompt(
   return renderedPrompt(template, templateInput(conversation, template, options));
 }
 
+/** Rendering a conversation of more takes milliseconds. */
+export const MANY_MESSAGES = 1000;
+
+/** The same for a conversation of many messages: other work of the thread has its turn between the steps, which take milliseconds. */
+export async function renderInTurns(
+  conversation: Conversation,
+  template: ChatTemplate,
+  options: { readonly now?: Date } = {},
+): Promise<RenderedPrompt> {
+  await setImmediate();
+  const input = templateInput(conversation, template, options);
+  await setImmediate();
+  const prompt = renderedPrompt(template, input);
+  await setImmediate();
+  return prompt;
+}
+
 function templateInput(
   conversation: Conversation,
   template: ChatTemplate,

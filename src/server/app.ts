@@ -73,7 +73,7 @@ export function createApp(context: ServerContext) {
         return handleChat(body, context, begin(request, "chatcmpl"));
       },
       {
-        parse: jsonBody(begin, "chatcmpl", context),
+        parse: jsonBody(begin, "chatcmpl", context, chatRequest),
         body: chatRequest,
         detail: routeDetail("OpenAI", errorResponse)(
           "Chat Completions",

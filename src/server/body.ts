@@ -8,11 +8,20 @@ import { parseSliced } from "./sliced-json.ts";
 const LARGE = 1 << 18;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
+export interface JsonRule {
+  /** Bytes that it may have. */
+  readonly limit: number;
+  /** No body is an empty object. */
+  readonly mayLack?: boolean;
+  /** Throws a GatewayError for a large body of the wrong form. Of small ones the route finds out: its error takes time by their size. */
+  readonly checkLarge?: (body: unknown) => void;
+}
+
 /**
- * The body of a request as a JSON object: at most `limit` bytes, valid UTF-8, not nested beyond reason; `mayLack`: none is an
- * empty object. `rawBody` tells the text of one that prompts print parts of.
+ * The body of a request as a JSON object: valid UTF-8, not nested beyond reason. `rawBody` tells the text of one that prompts print parts of.
+ * Throws GatewayErrors.
  */
-export async function readJson(request: Request, limit: number, mayLack = false): Promise<unknown> {
+export async function readJson(request: Request, { limit, mayLack = false, checkLarge }: JsonRule): Promise<unknown> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
     throw new UnsupportedMediaTypeError(
@@ -31,8 +40,11 @@ export async function readJson(request: Request, limit: number, mayLack = false)
   if (isLarge) await setImmediate();
   const value = isLarge ? await parseSliced(text, "The body") : parseObject(text, "The body");
   if (!isLarge) refuseDepth(value, "The body");
+  if (isLarge) {
+    checkLarge?.(value);
+    await setImmediate();
+  }
   rememberText(value, text);
-  if (isLarge) await setImmediate(); // checking its form comes next
   return value;
 }
 

@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { handleCompletions } from "../apis/completions/handle.ts";
 import { completionRequest, completionResponse } from "../apis/completions/schema.ts";
@@ -12,7 +13,7 @@ const sglang = routeDetail("SGLang", errorResponse);
 
 /** Routes of the older way to ask for text: a prompt that is no conversation. */
 export function completionsRoutes(context: ServerContext, begin: Begin) {
-  const parse = (kind: string) => jsonBody(begin, kind, context);
+  const parse = (kind: string, schema: TSchema) => jsonBody(begin, kind, context, schema);
   return new Elysia({ name: "collie-completions", normalize: false })
     .post(
       "/v1/completions",
@@ -21,7 +22,7 @@ export function completionsRoutes(context: ServerContext, begin: Begin) {
         return handleCompletions(body, context, begin(request, "cmpl"));
       },
       {
-        parse: parse("cmpl"),
+        parse: parse("cmpl", completionRequest),
         body: completionRequest,
         detail: openAi(
           "Completions",
@@ -37,7 +38,7 @@ export function completionsRoutes(context: ServerContext, begin: Begin) {
         return handleGenerate(body, context, begin(request, "gnt"));
       },
       {
-        parse: parse("gnt"),
+        parse: parse("gnt", generateRequest),
         body: generateRequest,
         detail: sglang(
           "Generate",

@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   addItems,
@@ -29,7 +30,7 @@ const detail = routeDetail("OpenAI", errorResponse);
 
 /** Routes of OpenAI's Conversations. */
 export function conversationsRoutes(context: ServerContext, begin: Begin) {
-  const parse = jsonBody(begin, "req", context);
+  const parse = (schema: TSchema) => jsonBody(begin, "req", context, schema);
   const within = withinScope(begin, "req");
   const during = (request: Request, work: (call: ConversationsCall) => Promise<Response>): Promise<Response> =>
     within(request, ({ id, tenant }) => {
@@ -39,7 +40,7 @@ export function conversationsRoutes(context: ServerContext, begin: Begin) {
 
   return new Elysia({ name: "collie-conversations", normalize: false })
     .post("/v1/conversations", ({ body, request }) => during(request, (call) => createConversation(body, call)), {
-      parse: jsonBody(begin, "req", context, true),
+      parse: jsonBody(begin, "req", context, createConversationRequest, true),
       body: createConversationRequest,
       detail: detail("Create a conversation", "With up to 20 items, in the form of Responses.", conversationObject),
     })
@@ -52,7 +53,7 @@ export function conversationsRoutes(context: ServerContext, begin: Begin) {
       "/v1/conversations/:id",
       ({ body, params, request }) => during(request, (call) => updateConversation(params.id, body, call)),
       {
-        parse,
+        parse: parse(updateConversationRequest),
         body: updateConversationRequest,
         detail: detail("Update a conversation", "The metadata takes the place of the former one.", conversationObject),
       },
@@ -65,7 +66,11 @@ export function conversationsRoutes(context: ServerContext, begin: Begin) {
     .post(
       "/v1/conversations/:id/items",
       ({ body, params, request }) => during(request, (call) => addItems(params.id, body, call)),
-      { parse, body: addItemsRequest, detail: detail("Add items", "Up to 20, to the end.", itemList) },
+      {
+        parse: parse(addItemsRequest),
+        body: addItemsRequest,
+        detail: detail("Add items", "Up to 20, to the end.", itemList),
+      },
     )
     .get(
       "/v1/conversations/:id/items",

@@ -37,7 +37,7 @@ function addInteractions(routes: Elysia, version: string, context: ServerContext
           : handleInteractions(body, path, context, scope);
       },
       {
-        parse: jsonBody(begin, "req", context),
+        parse: jsonBody(begin, "req", context, interactionsRequest),
         body: interactionsRequest,
         detail: detail(
           "Interactions",

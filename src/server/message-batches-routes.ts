@@ -35,7 +35,7 @@ export function messageBatchesRoutes(context: ServerContext, begin: Begin) {
       "/v1/messages/batches",
       ({ body, request }) => createBatch(body, originOf(request), context, scopeOf(request)),
       {
-        parse: jsonBody(begin, "req", context),
+        parse: jsonBody(begin, "req", context, batchRequest),
         body: batchRequest,
         detail: detail(
           "Create a message batch",

@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { anthropicErrorResponse } from "../apis/anthropic/errors.ts";
 import { handleCountTokens, handleMessages } from "../apis/messages/handle.ts";
@@ -10,7 +11,7 @@ const detail = routeDetail("Anthropic", anthropicErrorResponse);
 
 /** Routes of Anthropic's Messages. */
 export function messagesRoutes(context: ServerContext, begin: Begin) {
-  const parse = jsonBody(begin, "req", context);
+  const parse = (schema: TSchema) => jsonBody(begin, "req", context, schema);
   return new Elysia({ name: "collie-messages", normalize: false })
     .use(messageBatchesRoutes(context, begin))
     .post(
@@ -20,7 +21,7 @@ export function messagesRoutes(context: ServerContext, begin: Begin) {
         return handleMessages(body, context, begin(request, "req"));
       },
       {
-        parse,
+        parse: parse(messagesRequest),
         body: messagesRequest,
         detail: detail(
           "Messages",
@@ -30,7 +31,7 @@ export function messagesRoutes(context: ServerContext, begin: Begin) {
       },
     )
     .post("/v1/messages/count_tokens", ({ body, request }) => handleCountTokens(body, context, begin(request, "req")), {
-      parse,
+      parse: parse(countTokensRequest),
       body: countTokensRequest,
       detail: detail("Count tokens", "The tokens of the prompt that Messages would send.", countTokensResponse),
     });

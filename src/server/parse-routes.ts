@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { errorResponse } from "../apis/openai/errors.ts";
 import {
@@ -24,7 +25,7 @@ const detail = routeDetail("Parsers", errorResponse);
 
 /** Routes of the parsers. */
 export function parseRoutes(context: Pick<ServerContext, "config">, begin: Begin) {
-  const parse = jsonBody(begin, "req", context);
+  const parse = (schema: TSchema) => jsonBody(begin, "req", context, schema);
   const callsAs = (draw: Draw) => {
     return ({ body, request }: { body: typeof functionCallRequest.static; request: Request }) =>
       handleFunctionCall(body, begin(request, "req"), draw);
@@ -36,7 +37,7 @@ export function parseRoutes(context: Pick<ServerContext, "config">, begin: Begin
 
   return new Elysia({ name: "collie-parse", normalize: false })
     .post("/parse/function_call", callsAs(smgCalls), {
-      parse,
+      parse: parse(functionCallRequest),
       body: functionCallRequest,
       detail: detail(
         "Tool calls of a text",
@@ -45,7 +46,7 @@ export function parseRoutes(context: Pick<ServerContext, "config">, begin: Begin
       ),
     })
     .post("/parse/reasoning", reasoningAs(smgReasoning), {
-      parse,
+      parse: parse(reasoningRequest),
       body: reasoningRequest,
       detail: detail(
         "Reasoning of a text",
@@ -54,12 +55,12 @@ export function parseRoutes(context: Pick<ServerContext, "config">, begin: Begin
       ),
     })
     .post("/parse_function_call", callsAs(sglangCalls), {
-      parse,
+      parse: parse(functionCallRequest),
       body: functionCallRequest,
       detail: detail("Tool calls of a text, as from SGLang", "The same in SGLang's form.", sglangCallsResponse),
     })
     .post("/separate_reasoning", reasoningAs(sglangReasoning), {
-      parse,
+      parse: parse(reasoningRequest),
       body: reasoningRequest,
       detail: detail("Reasoning of a text, as from SGLang", "The same in SGLang's form.", sglangReasoningResponse),
     });

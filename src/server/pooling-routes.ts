@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { handleClassify } from "../apis/classify/handle.ts";
 import { classifyRequest, classifyResponse } from "../apis/classify/schema.ts";
@@ -14,14 +15,14 @@ const vectors = routeDetail("Vectors", errorResponse);
 
 /** Routes of the models that give vectors. */
 export function poolingRoutes(context: ServerContext, begin: Begin) {
-  const parse = (kind: string) => jsonBody(begin, kind, context);
+  const parse = (kind: string, schema: TSchema) => jsonBody(begin, kind, context, schema);
 
   const rerank = ({ body, request, server }: { body: RerankRequest; request: Request; server: Timeouts | null }) => {
     patient(request, server); // a long batch is silent
     return handleRerank(body, context, begin(request, "rerank"));
   };
   const rerankOptions = (summary: string) => ({
-    parse: parse("rerank"),
+    parse: parse("rerank", rerankRequest),
     body: rerankRequest,
     detail: vectors(
       summary,
@@ -38,7 +39,7 @@ export function poolingRoutes(context: ServerContext, begin: Begin) {
         return handleEmbeddings(body, context, begin(request, "embd"));
       },
       {
-        parse: parse("embd"),
+        parse: parse("embd", embeddingsRequest),
         body: embeddingsRequest,
         detail: openAi(
           "Embeddings",
@@ -56,7 +57,7 @@ export function poolingRoutes(context: ServerContext, begin: Begin) {
         return handleClassify(body, context, begin(request, "classify"));
       },
       {
-        parse: parse("classify"),
+        parse: parse("classify", classifyRequest),
         body: classifyRequest,
         detail: vectors(
           "Classify texts",

@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { errorResponse, openAiError } from "../apis/openai/errors.ts";
 import { responseObject } from "../apis/responses/schema.ts";
@@ -22,7 +23,7 @@ const detail = routeDetail("OpenAI", errorResponse);
 /** Routes of responses that were stored, and of inputs that are not answered. */
 export function responseStoreRoutes(context: ServerContext, begin: Begin) {
   const scopeOf = (request: Request) => begin(request, "req");
-  const parse = jsonBody(begin, "req", context);
+  const parse = (schema: TSchema) => jsonBody(begin, "req", context, schema);
   const during = withinScope(begin, "req");
 
   return new Elysia({ name: "collie-response-store", normalize: false })
@@ -38,7 +39,7 @@ export function responseStoreRoutes(context: ServerContext, begin: Begin) {
         return handleInputTokens(body, context, scopeOf(request));
       },
       {
-        parse,
+        parse: parse(countRequest),
         body: countRequest,
         detail: detail(
           "Count input tokens",
@@ -54,7 +55,7 @@ export function responseStoreRoutes(context: ServerContext, begin: Begin) {
         return handleCompact(body, context, scopeOf(request));
       },
       {
-        parse,
+        parse: parse(compactRequest),
         body: compactRequest,
         detail: detail(
           "Compact a conversation",

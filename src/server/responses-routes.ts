@@ -20,7 +20,7 @@ export function responsesRoutes(context: ServerContext, begin: Begin) {
       return body.background === true ? handleBackground(body, context, scope) : handleResponses(body, context, scope);
     },
     {
-      parse: jsonBody(begin, "req", context),
+      parse: jsonBody(begin, "req", context, responsesRequest),
       body: responsesRequest,
       detail: detail(
         "Responses",

@@ -1,9 +1,12 @@
 /** What the routes of all APIs have in common. */
 
+import type { TSchema } from "@sinclair/typebox";
+import { compiledSchema } from "../apis/shared/compiled-schema.ts";
 import { NotFoundError } from "../errors.ts";
 import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import type { RequestScope } from "./request-scope.ts";
+import { invalidBody, type SchemaProblem } from "./validation.ts";
 
 /** Gives the scope of a request, whose id begins with `kind`, and finishes it if the request fails before it is handled. */
 export type Begin = (request: Request, kind: string) => RequestScope;
@@ -24,13 +27,24 @@ export const routeDetail =
     },
   });
 
-/** Reads the body of a request that begins with it: the hook `parse` of a route. `mayLack`: none is an empty object. */
-export const jsonBody =
-  (begin: Begin, kind: string, { config }: Pick<ServerContext, "config">, mayLack = false) =>
-  ({ request }: { request: Request }) => {
-    begin(request, kind);
-    return readJson(request, config.maxPayloadSize, mayLack);
+/** Reads the body of a request that begins with it: the hook `parse` of a route with this schema. `mayLack`: none is an empty object. */
+export function jsonBody(
+  begin: Begin,
+  kind: string,
+  { config }: Pick<ServerContext, "config">,
+  schema: TSchema,
+  mayLack = false,
+) {
+  const form = compiledSchema(schema);
+  const checkLarge = (body: unknown): void => {
+    if (!form.Check(body)) throw invalidBody(form.Errors(body) as unknown as Iterable<SchemaProblem>);
   };
+  const rule = { limit: config.maxPayloadSize, mayLack, checkLarge };
+  return ({ request }: { request: Request }) => {
+    begin(request, kind);
+    return readJson(request, rule);
+  };
+}
 
 /** Works within the scope of a request, and finishes it. */
 export const withinScope =

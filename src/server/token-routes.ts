@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia, t } from "elysia";
 import { errorResponse } from "../apis/openai/errors.ts";
 import { handleDetokenize } from "../apis/tokens/detokenize.ts";
@@ -22,7 +23,7 @@ const detail = routeDetail("Tokens", errorResponse);
 /** Routes of the tokenizers. */
 export function tokenRoutes(context: ServerContext, begin: Begin) {
   const { config } = context;
-  const parse = jsonBody(begin, "req", context);
+  const parse = (schema: TSchema) => jsonBody(begin, "req", context, schema);
   const unknown = (name: string) => new TokenizerNotFoundError(name);
 
   return new Elysia({ name: "collie-tokens", normalize: false })
@@ -33,7 +34,7 @@ export function tokenRoutes(context: ServerContext, begin: Begin) {
         return handleTokenize(body, false, context, begin(request, "req"));
       },
       {
-        parse,
+        parse: parse(tokenizeRequest),
         body: tokenizeRequest,
         detail: detail(
           "Token ids of a text, of several, or of a conversation",
@@ -49,7 +50,7 @@ export function tokenRoutes(context: ServerContext, begin: Begin) {
         return handleTokenize(body, true, context, begin(request, "req"));
       },
       {
-        parse,
+        parse: parse(tokenizeRequest),
         body: tokenizeRequest,
         detail: detail(
           "Token ids, as from vLLM",
@@ -65,7 +66,7 @@ export function tokenRoutes(context: ServerContext, begin: Begin) {
         return handleDetokenize(body, { key: "text", skipByDefault: true }, context, begin(request, "req"));
       },
       {
-        parse,
+        parse: parse(detokenizeRequest),
         body: detokenizeRequest,
         detail: detail("Text of token ids", "SMG's form. Special tokens are skipped by default.", detokenizeResponse),
       },
@@ -77,7 +78,7 @@ export function tokenRoutes(context: ServerContext, begin: Begin) {
         return handleDetokenize(body, { key: "prompt", skipByDefault: false }, context, begin(request, "req"));
       },
       {
-        parse,
+        parse: parse(detokenizeRequest),
         body: detokenizeRequest,
         detail: detail(
           "Text of token ids, as from vLLM",
@@ -102,7 +103,7 @@ export function tokenRoutes(context: ServerContext, begin: Begin) {
         }
       },
       {
-        parse,
+        parse: parse(addTokenizerRequest),
         body: addTokenizerRequest,
         detail: detail(
           "Add a tokenizer",

@@ -65,7 +65,7 @@ export interface PreparedCall {
 export async function prepareCall(ask: TextAsk, context: ServerContext, scope: RequestScope): Promise<PreparedCall> {
   const model = generating(ask.model, context);
   const { conversation, constraint: own } = ask;
-  const planned = planFor(conversation, model, own, ask.param);
+  const planned = await planFor(conversation, model, own, ask.param);
   const prompt = await promptOf(planned, model, context, scope, ask);
   const { plan } = planned;
   const generationBy = (by: ToolPlan): Generation => {
@@ -103,7 +103,7 @@ export async function countPrompt(
   scope: RequestScope,
 ): Promise<number> {
   const model = generating(ask.model, context);
-  const planned = planFor(ask.conversation, model, ask.constraint, ask.param);
+  const planned = await planFor(ask.conversation, model, ask.constraint, ask.param);
   const { tokenIds } = await promptOf(planned, model, context, scope, { param: ask.param, keepLast: 0 });
   return tokenIds.length;
 }

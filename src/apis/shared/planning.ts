@@ -4,11 +4,16 @@ import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
 import { type AnswerShape, type ParserNames, parsingOptions, type Vocabulary } from "../../generation/parsing.ts";
-import { MAX_TEXT, TemplateTextLimitError } from "../../generation/prompt.ts";
+import { MANY_MESSAGES, MAX_TEXT, TemplateTextLimitError } from "../../generation/prompt.ts";
 import { argumentSchema } from "../../generation/tools/declaration.ts";
 import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
 import type { PlanOptions } from "../../generation/tools/plan.ts";
-import { type PlannedPrompt, planPrompt } from "../../generation/tools/plan-prompt.ts";
+import {
+  type PlannedPrompt,
+  type PromptOptions,
+  planPrompt,
+  planPromptInTurns,
+} from "../../generation/tools/plan-prompt.ts";
 import { beginsInReasoning, opensReasoning } from "../../parsers/detect.ts";
 
 /** What every gRPC dialect so far can enforce. */
@@ -23,20 +28,23 @@ export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
  * The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself;
  * `param`: the field that the conversation is in, which errors name. Throws GatewayErrors.
  */
-export function planFor(
+export async function planFor(
   conversation: Conversation,
   { entry, template, waitsForReasoning }: Model,
   constraint: Constraint | undefined,
   param: string,
-): PlannedPrompt {
+): Promise<PlannedPrompt> {
   if (template === undefined)
     throw new InvalidRequestError(`The model '${entry.id}' has no chat template`, { param: "model" });
+  const options = {
+    constraint,
+    engineWaitsForReasoning: waitsForReasoning,
+    startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
+  };
   try {
-    return plannedPrompt(conversation, entry.parsers, template(), {
-      constraint,
-      engineWaitsForReasoning: waitsForReasoning,
-      startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
-    });
+    if (conversation.messages.length > MANY_MESSAGES)
+      return await planPromptInTurns(conversation, template(), promptOptions(entry.parsers, options));
+    return plannedPrompt(conversation, entry.parsers, template(), options);
   } catch (error) {
     throw error instanceof InvalidRequestError ? inTermsOf(error, param, entry.contextLength) : error;
   }
@@ -58,23 +66,29 @@ function inTermsOf(error: InvalidRequestError, param: string, contextLength: num
  */
 export function plannedPrompt(
   conversation: Conversation,
-  { reasoning, tool }: ParserNames,
+  parsers: ParserNames,
   template: ReturnType<NonNullable<Model["template"]>>,
-  {
-    startsInReasoning = opensReasoning,
-    ...options
-  }: Pick<PlanOptions, "constraint" | "engineWaitsForReasoning"> & {
-    readonly startsInReasoning?: typeof opensReasoning;
-    readonly now?: Date;
-  },
+  options: PlanningOptions,
 ): PlannedPrompt {
-  return planPrompt(conversation, template, {
+  return planPrompt(conversation, template, promptOptions(parsers, options));
+}
+
+type PlanningOptions = Pick<PlanOptions, "constraint" | "engineWaitsForReasoning"> & {
+  readonly startsInReasoning?: typeof opensReasoning;
+  readonly now?: Date;
+};
+
+function promptOptions(
+  { reasoning, tool }: ParserNames,
+  { startsInReasoning = opensReasoning, ...options }: PlanningOptions,
+): PromptOptions {
+  return {
     ...options,
     toolParser: tool,
     reasoningParser: reasoning,
     engineConstraints: ENGINE_CONSTRAINTS,
     opensReasoning: (text) => reasoning !== undefined && startsInReasoning(text, reasoning),
-  });
+  };
 }
 
 /** How the answers to a planned prompt are read. `constrained`: the engine is told a grammar. */

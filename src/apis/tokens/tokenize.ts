@@ -1,6 +1,13 @@
 import { InvalidRequestError } from "../../errors.ts";
 import type { NamedTokenizer } from "../../fleet/view.ts";
-import { encodePrompt, type PromptEncoder, type RenderedPrompt, renderPrompt } from "../../generation/prompt.ts";
+import {
+  encodePrompt,
+  MANY_MESSAGES,
+  type PromptEncoder,
+  type RenderedPrompt,
+  renderInTurns,
+  renderPrompt,
+} from "../../generation/prompt.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
@@ -25,7 +32,7 @@ export async function handleTokenize(
 ): Promise<Response> {
   try {
     const named = requestedTokenizer(body.model, context);
-    const { texts, segments } = requestTexts(body, named);
+    const { texts, segments } = await requestTexts(body, named);
     const addSpecialTokens = body.add_special_tokens ?? (addByDefault && !body.messages);
     const turn = takingTurns(scope.signal);
     const out = new JsonBody(turn);
@@ -66,10 +73,10 @@ export async function handleTokenize(
 }
 
 /** The prompt, or what the messages are rendered to: that may have pieces. */
-function requestTexts(
+async function requestTexts(
   body: TokenizeRequest,
   named: NamedTokenizer,
-): { readonly texts: string | readonly unknown[] } & Pick<RenderedPrompt, "segments"> {
+): Promise<{ readonly texts: string | readonly unknown[] } & Pick<RenderedPrompt, "segments">> {
   const { messages } = body;
   const prompt: unknown = body.prompt ?? undefined;
   if (messages) {
@@ -78,7 +85,12 @@ function requestTexts(
     refuseUnsupportedPrompt(body);
     if (named.template === undefined)
       throw new InvalidRequestError(`The tokenizer '${named.name}' has no chat template`, { param: "model" });
-    const rendered = renderPrompt(chatConversation({ ...body, messages }, rawBody(body)), named.template());
+    const conversation = chatConversation({ ...body, messages }, rawBody(body));
+    const template = named.template();
+    const rendered =
+      messages.length > MANY_MESSAGES
+        ? await renderInTurns(conversation, template)
+        : renderPrompt(conversation, template);
     return { ...rendered, texts: rendered.text };
   }
   if (prompt === undefined) throw new InvalidRequestError("Missing required parameter: 'prompt'", { param: "prompt" });

@@ -47,7 +47,7 @@ function templateOf(name: string): ChatTemplate {
 
 /** As the server does it: the body is read, checked, and its text remembered. */
 async function prompt(row: Row): Promise<string> {
-  const body = await readJson(new Request("http://localhost/", { method: "POST", body: row.body }), 1 << 20);
+  const body = await readJson(new Request("http://localhost/", { method: "POST", body: row.body }), { limit: 1 << 20 });
   const request = checked(body as Record<string, unknown>);
   const raw = rawBody(body as object);
   return renderPrompt(chatConversation(request, raw), templateOf(row.template)).text;

@@ -12,7 +12,7 @@ beforeAll(() => {
     maxRequestBodySize: 1 << 20,
     fetch: async (request) => {
       try {
-        return Response.json({ value: await readJson(request, LIMIT) });
+        return Response.json({ value: await readJson(request, { limit: LIMIT }) });
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         return Response.json({ code: error.code, message: error.message }, { status: error.status });
@@ -120,7 +120,7 @@ describe("JSON", () => {
 
   test("nesting without end is refused, not overflowed", async () => {
     const deep = (text: string) =>
-      readJson(new Request("http://x/", { method: "POST", body: text }), 1 << 24).then(
+      readJson(new Request("http://x/", { method: "POST", body: text }), { limit: 1 << 24 }).then(
         () => "taken",
         (error: unknown) => (error as GatewayError).code,
       );
@@ -148,13 +148,14 @@ test("an upload that breaks off is the client's leaving", async () => {
       controller.error(new Error("gone"));
     },
   });
-  await expect(readJson(new Request("http://x/", { method: "POST", body }), LIMIT)).rejects.toMatchObject({
+  await expect(readJson(new Request("http://x/", { method: "POST", body }), { limit: LIMIT })).rejects.toMatchObject({
     status: 499,
   });
 });
 
 test("the text of a body is kept where a prompt may print parts of it", async () => {
-  const read = (body: string) => readJson(new Request("http://x/", { method: "POST", body }), LIMIT) as Promise<object>;
+  const read = (body: string) =>
+    readJson(new Request("http://x/", { method: "POST", body }), { limit: LIMIT }) as Promise<object>;
   for (const name of ["tools", "functions", "documents", "response_format", "chat_template_kwargs"]) {
     const text = `{"${name}": [1.0]}`;
     expect(rawBody(await read(text))).toBe(text);

@@ -3,7 +3,7 @@ import type { Constraint } from "../../../../src/engines/engine.ts";
 import { InvalidRequestError, UnsupportedError } from "../../../../src/errors.ts";
 import type { Conversation, ToolChoice, ToolDefinition } from "../../../../src/generation/conversation.ts";
 import { type PlanOptions, planTools, ReasoningInTheWayError } from "../../../../src/generation/tools/plan.ts";
-import { planPrompt } from "../../../../src/generation/tools/plan-prompt.ts";
+import { planPrompt, planPromptInTurns } from "../../../../src/generation/tools/plan-prompt.ts";
 import { structuralTagParsers } from "../../../../src/generation/tools/structural-tag.ts";
 import { opensReasoning } from "../../../../src/parsers/detect.ts";
 import { parserNames, toolParserName } from "../../../../src/parsers/names.ts";
@@ -401,6 +401,18 @@ describe("reasoning", () => {
     expect(found).toMatchObject({ text: "Hi<think></think>", startsInReasoning: false, plan: { output: "json" } });
     expect(planned(SWITCHED, { engineConstraints: ALL })).toMatchObject({ text: "Hi<think>", startsInReasoning: true });
     expect(() => planned("{{ messages[0].content }}<think>")).toThrow(ReasoningInTheWayError);
+  });
+
+  test("in turns it is planned in the same way", async () => {
+    const { startsInReasoning: _, ...rest } = options({ engineConstraints: kinds("json_schema") });
+    const inTurns = (source: string) =>
+      planPromptInTurns(forced, compileChatTemplate(source, {}), {
+        ...rest,
+        opensReasoning: (text) => opensReasoning(text, "qwen3"),
+      });
+    expect(await inTurns(SWITCHED)).toEqual(planned(SWITCHED));
+    await expect(inTurns("{{ messages[0].content }}<think>")).rejects.toThrow(ReasoningInTheWayError);
+    await expect(inTurns("{{ raise_exception('no') }}")).rejects.toThrow("no");
   });
 
   test("Qwen 3: nothing is open, and the tag has the form of its template", () => {
