@@ -128,8 +128,8 @@ export class ModelNotFoundError extends GatewayError {
 export class NoWorkersError extends GatewayError {
   readonly status = 503;
   readonly code = "no_available_workers";
-  constructor(model: string) {
-    super(`No worker is available for the model '${model}'`, { retryAfterSecs: 1 });
+  constructor(model: string, retryAfterSecs = 1) {
+    super(`No worker is available for the model '${model}'`, { retryAfterSecs });
   }
 }
 

@@ -2,7 +2,7 @@ import { type Engine, EngineError } from "../engines/engine.ts";
 import { fieldsOf } from "../engines/features.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError, UnsupportedError } from "../errors.ts";
-import { leastLoad } from "../routing/least-load.ts";
+import { type LoadOf, leastLoad } from "../routing/least-load.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
 import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
@@ -10,7 +10,7 @@ import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../to
 import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { HttpLease, Lease, LeaseAsk } from "./lease.ts";
-import { Place } from "./place.ts";
+import { type OnBreaker, Place, type Surroundings } from "./place.ts";
 import {
   emptyFleet,
   type FleetSnapshot,
@@ -54,6 +54,17 @@ interface Named {
   readonly httpWorkers: WorkerEntry[];
 }
 
+/** Workers that may get a request. */
+interface Candidates {
+  /** Some worker can do what is asked, if not now. */
+  isAble: boolean;
+  readonly reachable: WorkerEntry[];
+  /** They could not be reached a moment ago. */
+  readonly avoided: WorkerEntry[];
+  /** Their circuit breakers are not closed. */
+  readonly broken: WorkerEntry[];
+}
+
 const AVOID_MS = 1000;
 
 function compiledOnce(source: TemplateSource): () => ChatTemplate {
@@ -73,7 +84,7 @@ export type EngineFactory = (worker: WorkerEntry) => Engine;
 export type HttpEngineFactory = (worker: WorkerEntry) => HttpEngine;
 
 /** Stands where no HTTP workers can be served. */
-export const noHttpEngines: HttpEngineFactory = () => {
+const noHttpEngines: HttpEngineFactory = () => {
   throw new EngineError("unimplemented", "HTTP engines are not supported");
 };
 
@@ -85,6 +96,13 @@ export interface CacheChecks {
   readonly onMismatch: (model: string, mismatch: CacheMismatch) => void;
 }
 
+export interface ViewOptions {
+  readonly createHttpEngine?: HttpEngineFactory | undefined;
+  readonly cacheChecks?: CacheChecks | undefined;
+  /** This thread's requests opened or closed the circuit breaker of a worker. */
+  readonly onBreaker?: OnBreaker | undefined;
+}
+
 const NO_CHECKS: CacheChecks = { verifyShare: 0, onMismatch: () => {} };
 
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
@@ -93,17 +111,26 @@ export class FleetView {
   private names = new Map<string, Named>();
   private readonly engines: Pool<Engine>;
   private readonly httpEngines: Pool<HttpEngine>;
+  private readonly checks: CacheChecks;
+  private readonly around: Surroundings;
+  private readonly load: LoadOf<WorkerEntry>;
   private turn = 0;
   /** Templates of added tokenizers, compiled. */
   private readonly templates = new WeakMap<TemplateSource, () => ChatTemplate>();
 
   constructor(
     private readonly board: FleetBoard,
-    private readonly thread: number,
+    thread: number,
     createEngine: EngineFactory,
-    createHttpEngine: HttpEngineFactory = noHttpEngines,
-    private readonly checks: CacheChecks = NO_CHECKS,
+    { createHttpEngine = noHttpEngines, cacheChecks = NO_CHECKS, onBreaker = () => {} }: ViewOptions = {},
   ) {
+    this.checks = cacheChecks;
+    this.around = { board, thread, onBreaker };
+    this.load = {
+      running: ({ slot }) => board.running(slot),
+      queuedTokens: ({ slot }) => board.queuedTokens(slot),
+      kvTenths: ({ slot }) => board.kvTenths(slot),
+    };
     this.engines = new Pool(createEngine);
     this.httpEngines = new Pool(createHttpEngine);
   }
@@ -232,33 +259,78 @@ export class FleetView {
    */
   lease(model: Model, ask: LeaseAsk = {}): Lease {
     const { id } = model.entry;
-    const worker = this.pick(id, this.names.get(id)?.tokenWorkers ?? [], ask);
-    return this.place(worker, this.engines.get(worker));
+    return this.book(id, this.names.get(id)?.tokenWorkers ?? [], ask, this.engines);
   }
 
   /** The same among the HTTP workers of a model, by its name or alias. Throws ModelNotFoundError, too. */
   leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
     const its = this.names.get(name);
     if (its === undefined) throw this.unknown(name);
-    const worker = this.pick(its.id, its.httpWorkers, ask);
-    return this.place(worker, this.httpEngines.get(worker));
+    return this.book(its.id, its.httpWorkers, ask, this.httpEngines);
   }
 
-  private pick(model: string, workers: readonly WorkerEntry[], { needs = 0, tried }: LeaseAsk): WorkerEntry {
-    const able = workers.filter((worker) => missing(worker, needs) === 0);
-    if (able.length === 0 && workers.length > 0) throw unsupported(model, workers, needs);
-    const candidates = able.filter(
-      ({ slot }) => this.board.state(slot) === WorkerState.ready && tried?.has(slot) !== true,
-    );
-    const reachable = candidates.filter(({ slot }) => !this.board.isAvoided(slot));
-    const choice = reachable.length > 0 ? reachable : candidates;
-    const worker = leastLoad(choice, ({ slot }) => this.board.running(slot), this.turn++);
-    if (worker === undefined) throw new NoWorkersError(model);
-    return worker;
+  private book<E extends { close(): void }>(
+    model: string,
+    workers: readonly WorkerEntry[],
+    { needs = 0, tokens = 0, tried }: LeaseAsk,
+    engines: Pool<E>,
+  ): Place<E> {
+    const { board, thread } = this.around;
+    for (;;) {
+      const now = Date.now();
+      const candidates = this.candidates(workers, needs, tried, now);
+      if (!candidates.isAble && workers.length > 0) throw unsupported(model, workers, needs);
+      const [worker, isProbe] = this.choose(model, candidates, tried !== undefined && tried.size > 0, now);
+      let engine: E;
+      try {
+        engine = engines.get(worker);
+      } catch (error) {
+        if (isProbe) board.breaker.probed(worker.slot, thread, "neutral", now);
+        throw error;
+      }
+      if (board.book(worker.slot, thread, tokens, now)) return new Place(this.around, worker, engine, tokens, isProbe);
+    }
   }
 
-  private place<E>(worker: WorkerEntry, engine: E): Place<E> {
-    return new Place(this.board, this.thread, worker, engine, false);
+  private candidates(
+    workers: readonly WorkerEntry[],
+    needs: number,
+    tried: ReadonlySet<number> | undefined,
+    now: number,
+  ): Candidates {
+    const { board } = this.around;
+    const found: Candidates = { isAble: false, reachable: [], avoided: [], broken: [] };
+    for (const worker of workers) {
+      if (missing(worker, needs) !== 0) continue;
+      found.isAble = true;
+      const { slot } = worker;
+      if (board.state(slot) !== WorkerState.ready || tried?.has(slot) === true) continue;
+      if (!board.breaker.isClosed(slot)) found.broken.push(worker);
+      else (board.isAvoided(slot, now) ? found.avoided : found.reachable).push(worker);
+    }
+    return found;
+  }
+
+  /**
+   * A worker, and whether it is tried after its circuit breaker was open. Such a try comes first, as there is one at a time, but is not
+   * made with a request that has failed elsewhere.
+   */
+  private choose(
+    model: string,
+    { reachable, avoided, broken }: Candidates,
+    hasFailed: boolean,
+    now: number,
+  ): readonly [WorkerEntry, boolean] {
+    const { board, thread } = this.around;
+    const closed = reachable.length > 0 ? reachable : avoided;
+    if (broken.length > 0 && (closed.length === 0 || !hasFailed)) {
+      const probe = broken.find(({ slot }) => board.breaker.tryProbe(slot, thread, now));
+      if (probe !== undefined) return [probe, true];
+    }
+    const worker = leastLoad(closed, this.load, this.turn++);
+    if (worker !== undefined) return [worker, false];
+    const waits = broken.map(({ slot }) => board.breaker.waitMs(slot, now)).filter(Number.isFinite);
+    throw new NoWorkersError(model, waits.length === 0 ? 1 : Math.max(1, Math.ceil(Math.min(...waits) / 1000)));
   }
 
   /** The worker could not be reached: others are preferred for a second. */
@@ -287,27 +359,27 @@ function unsupported(model: string, workers: readonly WorkerEntry[], needs: numb
   });
 }
 
-/** One thread's connections of one kind, by the workers' URLs: made when they are first needed. */
+/** One thread's connections of one kind: made when they are first needed, and anew for a worker that registers anew. */
 class Pool<E extends { close(): void }> {
-  private readonly open = new Map<string, E>();
+  private readonly open = new Map<number, E>();
 
   constructor(private readonly create: (worker: WorkerEntry) => E) {}
 
   get(worker: WorkerEntry): E {
-    let engine = this.open.get(worker.url);
+    let engine = this.open.get(worker.slot);
     if (engine === undefined) {
       engine = this.create(worker);
-      this.open.set(worker.url, engine);
+      this.open.set(worker.slot, engine);
     }
     return engine;
   }
 
   /** Closes what belongs to none of the workers. */
   keep(workers: readonly WorkerEntry[]): void {
-    const urls = new Set(workers.map(({ url }) => url));
-    for (const [url, engine] of this.open) {
-      if (urls.has(url)) continue;
-      this.open.delete(url);
+    const slots = new Set(workers.map(({ slot }) => slot));
+    for (const [slot, engine] of this.open) {
+      if (slots.has(slot)) continue;
+      this.open.delete(slot);
       engine.close();
     }
   }

@@ -3,7 +3,7 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
 import type { Control } from "../fleet/control-link.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
-import { FleetView, noHttpEngines } from "../fleet/view.ts";
+import { FleetView } from "../fleet/view.ts";
 import { type HistorySetting, openHistory } from "../history/open.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
@@ -80,16 +80,19 @@ export function startServing(
         transport: config.engineTransport,
         keepaliveMs: config.engineKeepaliveSecs * 1000,
       }),
-    noHttpEngines,
     {
-      verifyShare: config.tokenizerCacheVerify,
-      onMismatch: (model, { level, hits, mismatches }) =>
-        log.error("the tokenizer cache gave wrong token ids and is off now; please report this", {
-          model,
-          level,
-          hits,
-          mismatches,
-        }),
+      cacheChecks: {
+        verifyShare: config.tokenizerCacheVerify,
+        onMismatch: (model, { level, hits, mismatches }) =>
+          log.error("the tokenizer cache gave wrong token ids and is off now; please report this", {
+            model,
+            level,
+            hits,
+            mismatches,
+          }),
+      },
+      onBreaker: ({ url }, became) =>
+        log[became === "open" ? "warn" : "info"](`the circuit breaker of a worker is ${became}`, { worker: url }),
     },
   );
   const scopes = new RequestScopes(config.requestTimeoutSecs);

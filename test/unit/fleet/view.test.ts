@@ -1,9 +1,10 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { EngineError } from "../../../src/engines/engine.ts";
 import type { EngineFacts } from "../../../src/engines/facts.ts";
 import { Feature } from "../../../src/engines/features.ts";
 import type { HttpEngine } from "../../../src/engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError, UnsupportedError } from "../../../src/errors.ts";
+import type { Lease } from "../../../src/fleet/lease.ts";
 import type { FleetSnapshot, HttpModelEntry, WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
@@ -192,6 +193,140 @@ describe("what a request needs", () => {
   });
 });
 
+describe("circuit breakers", () => {
+  const RULES = { failures: 2, rate: 0.5, successes: 2, timeoutMs: 60_000, windowMs: 60_000 };
+  let changes: string[];
+  let now: number;
+  let clock: ReturnType<typeof spyOn<DateConstructor, "now">>;
+
+  beforeEach(() => {
+    board = FleetBoard.create(2, RULES);
+    changes = [];
+    now = 1_700_000_000_000;
+    clock = spyOn(Date, "now").mockImplementation(() => now);
+    view = new FleetView(board, 0, () => new ScriptedEngine(), {
+      onBreaker: ({ id }, became) => changes.push(`${id} ${became}`),
+    });
+  });
+  afterEach(() => clock.mockRestore());
+
+  const lease = (tried?: readonly number[]) => view.lease(view.model("b"), tried && { tried: new Set(tried) });
+  const fail = (times: number) => {
+    for (let i = 0; i < times; i++) lease().done("failure");
+  };
+
+  test("keep requests from a worker that fails", () => {
+    const [bad, good] = [worker("bad", "b"), worker("good", "b")];
+    view.apply(fleet([bad]));
+    fail(2);
+    view.apply(fleet([bad, good]));
+    for (let i = 0; i < 4; i++) expect(lease().worker.id).toBe("good");
+    expect(changes).toEqual(["bad open"]);
+  });
+
+  test("are not moved by what clients do wrong", () => {
+    view.apply(fleet([worker("w", "b")]));
+    for (let i = 0; i < 20; i++) lease().done("neutral");
+    expect(lease().worker.id).toBe("w");
+  });
+
+  test("that are all open are a 503 that says when the first may be tried", () => {
+    const workers = [worker("one", "b"), worker("two", "b")];
+    view.apply(fleet(workers));
+    fail(4);
+    now += 20_500;
+    expect(() => lease()).toThrow(NoWorkersError);
+    expect(() => lease()).toThrow(expect.objectContaining({ status: 503, retryAfterSecs: 40 }));
+  });
+
+  test("let one request try the worker, whose first token lets the next one", () => {
+    view.apply(fleet([worker("w", "b")]));
+    fail(2);
+    now += 60_000;
+    const first = lease();
+    expect(first.isProbe).toBe(true);
+    expect(() => lease()).toThrow(expect.objectContaining({ status: 503, retryAfterSecs: 1 }));
+    first.begun();
+    const second = lease();
+    expect(second.isProbe).toBe(true);
+    second.done("ok");
+    expect(changes).toEqual(["w open", "w closed"]);
+    expect([lease(), lease()].map(({ isProbe }) => isProbe)).toEqual([false, false]);
+    first.done("ok");
+  });
+
+  test("open again when the answer of a try breaks off", () => {
+    view.apply(fleet([worker("w", "b")]));
+    fail(2);
+    now += 60_000;
+    const first = lease();
+    first.begun();
+    first.done("failure");
+    expect(() => lease()).toThrow(NoWorkersError);
+    expect(changes).toEqual(["w open", "w open"]);
+  });
+
+  test("are tried first, but not with a request that has failed elsewhere", () => {
+    const [bad, good, other] = [worker("bad", "b"), worker("good", "b"), worker("other", "b")];
+    view.apply(fleet([bad]));
+    fail(2);
+    now += 60_000;
+    view.apply(fleet([bad, good, other]));
+    expect(lease([good.slot]).worker.id).toBe("other");
+    expect(lease().worker.id).toBe("bad");
+  });
+
+  test("of a worker whose engine cannot be had stay as they are", () => {
+    view.apply(fleet([worker("w", "b")]));
+    fail(2);
+    now += 60_000;
+    const broken = new FleetView(board, 1, () => {
+      throw new EngineError("unimplemented", "no");
+    });
+    broken.apply(fleet([{ id: "w", slot: 0, url: "grpc://w", dialect: "scripted", model: "b" }]));
+    expect(() => broken.lease(broken.model("b"))).toThrow(EngineError);
+    expect(lease().isProbe).toBe(true);
+  });
+});
+
+describe("a lease", () => {
+  test("counts as queued until its first token, and as running until it is done, once", () => {
+    const one = worker("one", "b");
+    view.apply(fleet([one]));
+    const { slot } = one;
+    const counts = () => [board.running(slot), board.begunCount(slot), board.queuedTokens(slot)];
+    const [first, second] = [100, 50].map((tokens) => view.lease(view.model("b"), { tokens })) as [Lease, Lease];
+    expect(counts()).toEqual([2, 0, 150]);
+    first.begun();
+    first.begun();
+    expect(counts()).toEqual([2, 1, 50]);
+    first.done("ok");
+    second.done("failure");
+    for (const lease of [first, second]) {
+      lease.begun();
+      lease.progress();
+      lease.done("failure");
+    }
+    expect(counts()).toEqual([0, 0, 0]);
+  });
+
+  test("shows that the worker moves", () => {
+    const one = worker("one", "b");
+    view.apply(fleet([one]));
+    const start = Date.now();
+    const lease = view.lease(view.model("b"));
+    const silent = () => board.silentMs(one.slot, start + 60_000);
+    expect(silent()).toBeGreaterThan(55_000);
+    const clock = spyOn(Date, "now").mockImplementation(() => start + 50_000);
+    try {
+      lease.progress();
+    } finally {
+      clock.mockRestore();
+    }
+    expect(silent()).toBe(10_000);
+  });
+});
+
 describe("HTTP workers", () => {
   const httpModel = (id: string, aliases: string[] = []): HttpModelEntry => ({
     id,
@@ -228,12 +363,7 @@ describe("HTTP workers", () => {
   test("are leased by themselves, with engines of their own", () => {
     const closed: string[] = [];
     const engine = (url: string) => ({ url, close: () => closed.push(url) }) as Partial<HttpEngine> as HttpEngine;
-    view = new FleetView(
-      board,
-      1,
-      () => new ScriptedEngine(),
-      ({ url }) => engine(url),
-    );
+    view = new FleetView(board, 1, () => new ScriptedEngine(), { createHttpEngine: ({ url }) => engine(url) });
     const [grpc, one, two] = [worker("w", "org/a"), http("one", "org/a"), http("two", "org/a")];
     view.apply(withHttp([grpc, one, two], [httpModel("org/a")]));
     const leases = ["a", "org/a"].map((name) => view.leaseHttp(name));

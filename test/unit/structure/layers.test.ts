@@ -3,11 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { sources } from "./sources.ts";
 
 /**
- * Parts that are not a whole folder. The fleet board is a leaf that the fleet and all threads share; what a request carries is
+ * Parts that are not a whole folder. The boards are leaves that the fleet and all threads share; what a request carries is
  * known to the client APIs, while the routes of the server know the APIs.
  */
 const PARTS: Readonly<Record<string, string>> = {
+  "threads/board-layout.ts": "boards",
+  "threads/breaker-cells.ts": "boards",
   "threads/fleet-board.ts": "boards",
+  "threads/load-record.ts": "boards",
   "threads/heap-care.ts": "heap-care",
   // Seals are made by the client APIs, from a key that the request's context carries.
   "apis/shared/seal.ts": "seals",

@@ -1,0 +1,86 @@
+/** What a worker reports of its load, on the fleet board. Control alone writes it; readers never see half of one. */
+import { type BoardCells, epochOf, Row, since, tenths } from "./board-layout.ts";
+
+/** Sums over the ranks of a worker. `undefined` = it does not tell. */
+export interface ReportedLoad {
+  readonly running: number;
+  readonly waiting: number;
+  /** Tokens of waiting prompts that no cache holds. */
+  readonly waitingTokens: number | undefined;
+  readonly usedTokens: number | undefined;
+  /** Tokens that its KV cache holds at most. */
+  readonly capacityTokens: number | undefined;
+  /** Share of the KV cache in use, 0 to 1; kept to a thousandth. */
+  readonly tokenUsage: number | undefined;
+  /** Tokens per second; kept to the token. */
+  readonly throughput: number | undefined;
+}
+
+/** Odd while it is being written. */
+const SEQUENCE = Row.load;
+const EPOCH = Row.load + 1;
+const AT = Row.load + 2;
+const FIELDS = Row.load + 3;
+const RUNNING = FIELDS;
+const WAITING = FIELDS + 1;
+const WAITING_TOKENS = FIELDS + 2;
+const USED = FIELDS + 3;
+const CAPACITY = FIELDS + 4;
+const USAGE = FIELDS + 5;
+const THROUGHPUT = FIELDS + 6;
+
+const ABSENT = -1;
+const MOST = 2 ** 31 - 1;
+const kept = (value: number | undefined): number =>
+  value === undefined || !(value >= 0) ? ABSENT : Math.min(Math.round(value), MOST);
+const told = (cell: number): number | undefined => (cell === ABSENT ? undefined : cell);
+
+export function writeLoad(board: BoardCells, slot: number, load: ReportedLoad, now: number): void {
+  if (!board.isCurrent(slot)) return;
+  const at = board.head(slot);
+  const sequence = board.load(at + SEQUENCE);
+  board.store(at + SEQUENCE, sequence + 1);
+  board.store(at + EPOCH, epochOf(slot));
+  board.store(at + AT, tenths(now));
+  board.store(at + RUNNING, kept(load.running));
+  board.store(at + WAITING, kept(load.waiting));
+  board.store(at + WAITING_TOKENS, kept(load.waitingTokens));
+  board.store(at + USED, kept(load.usedTokens));
+  board.store(at + CAPACITY, kept(load.capacityTokens));
+  board.store(at + USAGE, kept(load.tokenUsage === undefined ? undefined : load.tokenUsage * 1000));
+  board.store(at + THROUGHPUT, kept(load.throughput));
+  board.store(at + SEQUENCE, (sequence + 2) | 0);
+}
+
+/** The newest record and its age in milliseconds; undefined: none was written for this worker. */
+export function readLoad(
+  board: BoardCells,
+  slot: number,
+  now: number,
+): { readonly load: ReportedLoad; readonly ageMs: number } | undefined {
+  const at = board.head(slot);
+  for (;;) {
+    const sequence = board.load(at + SEQUENCE);
+    const time = board.load(at + AT);
+    const isOurs = time !== 0 && board.load(at + EPOCH) === epochOf(slot);
+    const usage = told(board.load(at + USAGE));
+    const load: ReportedLoad = {
+      running: Math.max(0, board.load(at + RUNNING)),
+      waiting: Math.max(0, board.load(at + WAITING)),
+      waitingTokens: told(board.load(at + WAITING_TOKENS)),
+      usedTokens: told(board.load(at + USED)),
+      capacityTokens: told(board.load(at + CAPACITY)),
+      tokenUsage: usage === undefined ? undefined : usage / 1000,
+      throughput: told(board.load(at + THROUGHPUT)),
+    };
+    if ((sequence & 1) === 1 || board.load(at + SEQUENCE) !== sequence) continue; // it takes a microsecond
+    return isOurs ? { load, ageMs: Math.max(0, since(time, now)) } : undefined;
+  }
+}
+
+/** Share of the KV cache in use in tenths, 0 where the worker does not tell: one cell, which needs no look at the sequence. */
+export function kvTenths(board: BoardCells, slot: number): number {
+  const at = board.head(slot);
+  if (board.load(at + EPOCH) !== epochOf(slot)) return 0;
+  return Math.floor(Math.max(0, board.load(at + USAGE)) / 100);
+}
