@@ -73,8 +73,7 @@ export class TextAnswer {
         if (!request.stream && own.decoded > 0) return;
         const said = request.stream ? [] : this.decode(generation, own, 0, choice.generated);
         own.text += own.decoder.end();
-        const matched = choice.sequence?.plan?.matchedStop;
-        if (matched !== undefined && !request.sampling.includeStopStrInOutput) own.text = cutAt(own.text, matched);
+        own.text = own.text.slice(0, this.stopAt(own));
         this.finished++;
         const finish = reason === "stop" && request.tool !== undefined ? request.toolFinish : reason;
         if (request.stream) this.event(own, this.release(own, true), said, finish, generation);
@@ -116,13 +115,22 @@ export class TextAnswer {
     return said;
   }
 
-  /** Text that may go out: a stop string could begin in the rest. */
+  /** Text that may go out: a stop string could begin in the rest, or does. */
   private release(own: TextChoice, last: boolean): string {
     const held = last || this.longestStop === 0 ? 0 : this.longestStop - 1;
-    const until = Math.max(own.sent, own.text.length - held);
+    const stop = this.stopAt(own);
+    const until = Math.max(own.sent, Math.min(own.text.length - held, stop));
     const text = own.text.slice(own.sent, until);
     own.sent = until;
     return text;
+  }
+
+  /** Where the text ends for the client. */
+  private stopAt({ choice, text }: TextChoice): number {
+    const stop = choice.sequence?.plan?.matchedStop;
+    if (stop === undefined || this.request.sampling.includeStopStrInOutput) return text.length;
+    const at = text.indexOf(stop);
+    return at < 0 ? text.length : at;
   }
 
   private event(
@@ -198,9 +206,4 @@ export class TextAnswer {
       prompt_tokens_details: cached > 0 ? { cached_tokens: cached } : null,
     };
   }
-}
-
-function cutAt(text: string, stop: string): string {
-  const at = text.indexOf(stop);
-  return at < 0 ? text : text.slice(0, at);
 }

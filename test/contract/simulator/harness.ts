@@ -8,7 +8,7 @@ import { type SimulatorOptions, simulatorOptions } from "../../../src/simulator/
 import { type Simulator, type SimulatorHooks, startSimulator } from "../../../src/simulator/simulator.ts";
 
 /** Tokenizer tables, built once for all tests. */
-const TABLES = join(tmpdir(), "collie-test-tables");
+export const TABLES = join(tmpdir(), "collie-test-tables");
 
 const SERVICE = "/vllm.grpc.engine.VllmEngine/";
 
