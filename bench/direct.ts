@@ -2,9 +2,10 @@
  * The direct row: the load generator's flags, but token ids over gRPC straight to an engine of the vLLM dialect. What a gateway
  * adds is its figure less this one. Reads with the gateway's own channel and decoder, without text.
  */
+import { GenerateResponseDecoder } from "../src/engines/decode.ts";
 import { createFramingChannel } from "../src/engines/framing-channel.ts";
-import { encodeGenerateRequest, GenerateResponseDecoder } from "../src/engines/vllm/codec.ts";
-import { GENERATE_PATH } from "../src/engines/vllm/generation.ts";
+import { encodeGenerateRequest } from "../src/engines/vllm/encode.ts";
+import { vllmGenerate } from "../src/engines/vllm/rules.ts";
 import { measure, type Send } from "./loadgen/measure.ts";
 import { type LoadOptions, readCommandLine } from "./loadgen/options.ts";
 import { mixSeed, Random } from "./loadgen/random.ts";
@@ -29,14 +30,14 @@ function prepareGeneration(channel: Channel, options: LoadOptions, index: number
   });
   return (tally, planned) =>
     new Promise((resolve) => {
-      const decoder = new GenerateResponseDecoder();
+      const decoder = new GenerateResponseDecoder(vllmGenerate.layout);
       const stamps: number[] = [];
       let tokens = 0;
       let complete = false;
       const sent = performance.now();
       if (planned !== undefined) tally.sendDelay.push(sent - planned);
       let now = 0;
-      channel.serverStream(GENERATE_PATH, request, {
+      channel.serverStream(vllmGenerate.path, request, {
         onMessage(bytes, start, end) {
           // One moment for all messages of a read, as for the events of a gateway.
           if (now === 0) now = performance.now();

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ENGINE_CONSTRAINTS } from "../src/apis/shared/planning.ts";
-import { DIALECTS } from "../src/engines/dialects.ts";
+import { SUPPORTED_DIALECTS } from "../src/engines/dialects.ts";
 import { chosenParsers, modelTemplate } from "../src/fleet/model-kind.ts";
 import { planTools } from "../src/generation/tools/plan.ts";
 import { TOOL_FAMILIES } from "../src/parsers/families/index.ts";
@@ -97,7 +97,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
   [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
 /** The engines that are spoken to. */
-const engines = DIALECTS.filter(({ create }) => create !== undefined).map(({ name }) => name);
+const engines = SUPPORTED_DIALECTS;
 
 /** How an engine is made to call a tool in the form that this parser reads. */
 function forcedBy(tool: string | undefined): string {

@@ -1,9 +1,10 @@
 /** From a worker's URL to an Engine, asking the worker for its dialect. */
 import type { Channel } from "./channel.ts";
-import { type EngineOptions, engineOver, openChannels } from "./create.ts";
-import { DIALECTS, type Dialect } from "./dialects.ts";
+import { type EngineOptions, openChannels } from "./create.ts";
+import { DIALECTS, type Dialect, dialectByName } from "./dialects.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { toEngineError } from "./engine-error.ts";
+import { createGrpcEngine } from "./grpc-engine.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 
 export interface ConnectOptions extends EngineOptions {
@@ -23,8 +24,13 @@ export interface ConnectOptions extends EngineOptions {
 export async function connectEngine(url: string, options: ConnectOptions): Promise<Engine> {
   const { stream } = openChannels(url, options);
   try {
-    const dialect = options.dialect ?? (await detectDialect(stream, options.detectDeadlineMs ?? 10_000)).name;
-    return engineOver(dialect, { stream, control: stream });
+    const dialect =
+      options.dialect === undefined
+        ? await detectDialect(stream, options.detectDeadlineMs ?? 10_000)
+        : dialectByName(options.dialect);
+    if (dialect === undefined)
+      throw new EngineError("unimplemented", `the ${options.dialect} dialect is not supported`);
+    return createGrpcEngine(dialect, { stream, control: stream });
   } catch (error) {
     stream.close();
     throw error;

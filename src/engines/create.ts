@@ -1,8 +1,10 @@
 /** From a worker's URL to an Engine of a known dialect, without a word on the wire. */
-import type { Channel, ChannelOptions } from "./channel.ts";
-import { DIALECTS } from "./dialects.ts";
+import type { ChannelOptions } from "./channel.ts";
+import { dialectByName } from "./dialects.ts";
 import { type Engine, EngineError } from "./engine.ts";
+import type { EngineFacts } from "./facts.ts";
 import { createFramingChannel } from "./framing-channel.ts";
+import { createGrpcEngine, type EngineChannels } from "./grpc-engine.ts";
 import { lazyChannel } from "./lazy-channel.ts";
 
 export type EngineTransport = "framing" | "grpc-js";
@@ -18,28 +20,25 @@ export interface EngineOptions {
   readonly maxReceiveBytes?: number;
 }
 
+/** A worker whose dialect is known, best with what it told when it registered. */
+export interface KnownWorker {
+  /** `grpc://host:port` or `grpcs://host:port`. */
+  readonly url: string;
+  readonly dialect: string;
+  readonly facts?: EngineFacts | undefined;
+}
+
 /**
- * An engine at `grpc://host:port` or `grpcs://host:port`. Connects with the first call.
+ * The engine of a worker. Connects with the first call.
  * Throws EngineError "unimplemented" for a dialect that the gateway does not speak, "invalid" for a URL of another form.
  */
-export function createEngine(dialect: string, url: string, options: EngineOptions): Engine {
-  return engineOver(dialect, openChannels(url, options));
+export function createEngine({ url, dialect: name, facts }: KnownWorker, options: EngineOptions): Engine {
+  const dialect = dialectByName(name);
+  if (dialect === undefined) throw new EngineError("unimplemented", `the ${name} dialect is not supported`);
+  return createGrpcEngine(dialect, openChannels(url, options), facts);
 }
 
-/** The two ways to an engine: generations, and everything else. They are one and the same with grpc-js for every call. */
-export interface EngineChannels {
-  readonly stream: Channel;
-  readonly control: Channel;
-}
-
-/** An engine of a dialect over channels that it then owns. */
-export function engineOver(dialect: string, channels: EngineChannels): Engine {
-  const create = DIALECTS.find((known) => known.name === dialect)?.create;
-  if (create === undefined) throw new EngineError("unimplemented", `the ${dialect} dialect is not supported`);
-  return create(channels);
-}
-
-/** Channels to an engine URL; they connect with their first calls. */
+/** Channels to an engine URL, one and the same with grpc-js for every call; they connect with their first calls. */
 export function openChannels(url: string, options: EngineOptions): EngineChannels {
   const { target, secure } = parseTarget(url);
   const channelOptions: ChannelOptions = {

@@ -2,6 +2,7 @@
  * An engine as the gateway sees it: token ids in, token ids out, whatever the dialect on the wire. One adapter per dialect
  * (vllm.ts, ...) hides how that dialect counts, repeats and ends.
  */
+import type { EngineAdmin } from "./admin.ts";
 
 /** Constraint on the generated text; at most one. `json_object` is any JSON object. */
 export type Constraint =
@@ -150,7 +151,7 @@ export interface ServerInfo {
 /** Files of a model's tokenizer, by flat file name. */
 export type TokenizerBundle = ReadonlyMap<string, Uint8Array>;
 
-export interface Engine {
+export interface Engine extends EngineAdmin {
   readonly dialect: string;
   generate(request: GenerateRequest, handler: GenerateHandler): GenerateCall;
   /**

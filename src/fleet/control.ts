@@ -118,7 +118,7 @@ export function startFleetControl(
   }
 
   async function watch(entry: WorkerEntry): Promise<void> {
-    const engine = createEngine(entry.dialect, entry.url, engineOptions);
+    const engine = createEngine(entry, engineOptions);
     engines.add(engine);
     let failures = 0;
     let successes = 0;

@@ -76,7 +76,7 @@ export function startServing(
     FleetBoard.open(board),
     thread,
     (worker) =>
-      createEngine(worker.dialect, worker.url, {
+      createEngine(worker, {
         transport: config.engineTransport,
         keepaliveMs: config.engineKeepaliveSecs * 1000,
       }),

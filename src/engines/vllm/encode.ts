@@ -1,18 +1,14 @@
 /** GenerateRequest of the vLLM dialect, written by hand (`proto/vllm_engine.proto`). */
-import { WireType } from "../../protobuf/wire-error.ts";
-import { putVarint, varintSize, WireWriter } from "../../protobuf/writer.ts";
+import { WireWriter } from "../../protobuf/writer.ts";
+import { ANY_OBJECT, assembleRequest, seed32, writeLogitBias } from "../encode.ts";
 import type { Constraint, GenerateRequest, SamplingParams } from "../engine.ts";
 
 /** Most rows of top logprobs that the engine gives per token (its `--max-logprobs`). */
 export const MAX_LOGPROB_ROWS = 20;
 
-const MAX_INT32 = 0x7fffffff;
-const ANY_OBJECT = '{"type":"object"}';
-
 // One request is encoded at a time, so the scratch buffers are shared.
 const head = new WireWriter();
-const sampling = new WireWriter();
-const nested = new WireWriter();
+const tail = new WireWriter();
 
 /**
  * Rows to ask for so that the best `count` are among them: the engine always gives the sampled token first, and for a token
@@ -24,46 +20,13 @@ export function logprobRowsToAsk(count: number): number {
 
 /** The request's bytes, in a buffer of exact size. */
 export function encodeGenerateRequest(request: GenerateRequest): Uint8Array {
-  const { tokenIds } = request;
-  head.reset();
-  if (request.requestId !== "") head.string(1, request.requestId);
-  sampling.reset();
-  writeSampling(sampling, request.sampling);
-  nested.reset();
-  if (request.stream) nested.bool(5, true);
-  if (request.dataParallelRank !== undefined) nested.int32(9, request.dataParallelRank);
-  const first = head.written();
-  const params = sampling.written();
-  const last = nested.written();
-
-  let packed = 0;
-  for (let i = 0; i < tokenIds.length; i++) packed += varintSize(tokenIds[i]!);
-  const tokenized = packed === 0 ? 0 : 1 + varintSize(packed) + packed;
-  const size =
-    first.length + 1 + varintSize(tokenized) + tokenized + 1 + varintSize(params.length) + params.length + last.length;
-
-  const out = new Uint8Array(size);
-  out.set(first);
-  let at = first.length;
-  out[at++] = (2 << 3) | WireType.BYTES;
-  at = putVarint(out, at, tokenized);
-  if (packed > 0) {
-    out[at++] = (2 << 3) | WireType.BYTES;
-    at = putVarint(out, at, packed);
-    for (let i = 0; i < tokenIds.length; i++) {
-      let id = tokenIds[i]!;
-      while (id > 127) {
-        out[at++] = (id & 127) | 128;
-        id >>>= 7;
-      }
-      out[at++] = id;
-    }
-  }
-  out[at++] = (4 << 3) | WireType.BYTES;
-  at = putVarint(out, at, params.length);
-  out.set(params, at);
-  out.set(last, at + params.length);
-  return out;
+  head.reset().text(1, request.requestId);
+  const sampling = tail.reset().begin(4);
+  writeSampling(tail, request.sampling);
+  tail.end(sampling);
+  if (request.stream) tail.bool(5, true);
+  if (request.dataParallelRank !== undefined) tail.int32(9, request.dataParallelRank);
+  return assembleRequest(head.written(), 2, request.tokenIds, tail.written());
 }
 
 function writeSampling(out: WireWriter, params: SamplingParams): void {
@@ -77,8 +40,8 @@ function writeSampling(out: WireWriter, params: SamplingParams): void {
   if (params.maxTokens !== undefined) out.uint32(8, params.maxTokens);
   if (params.minTokens) out.uint32(9, params.minTokens);
   // An empty stop string is refused by the engine and stops nothing.
-  for (const stop of params.stop ?? []) if (stop !== "") out.string(10, stop);
-  if (params.stopTokenIds !== undefined && params.stopTokenIds.length > 0) out.packedUint32(11, params.stopTokenIds);
+  for (const stop of params.stop ?? []) out.text(10, stop);
+  out.packedUint32(11, params.stopTokenIds ?? []);
   if (params.skipSpecialTokens ?? true) out.bool(12, true);
   if (params.spacesBetweenSpecialTokens ?? true) out.bool(13, true);
   if (params.ignoreEos) out.bool(14, true);
@@ -86,16 +49,9 @@ function writeSampling(out: WireWriter, params: SamplingParams): void {
   if (params.constraint !== undefined) writeConstraint(out, params.constraint);
   if (params.logprobs !== undefined) out.int32(22, logprobRowsToAsk(params.logprobs));
   if (params.promptLogprobs !== undefined) out.int32(23, logprobRowsToAsk(params.promptLogprobs));
-  if (params.seed !== undefined) out.int32(24, foldSeed(params.seed));
+  if (params.seed !== undefined) out.int32(24, seed32(params.seed));
   if (params.includeStopStrInOutput) out.bool(25, true);
-  if (params.logitBias !== undefined) {
-    for (const [id, bias] of params.logitBias) {
-      nested.reset();
-      nested.int32(1, id);
-      nested.float(2, bias);
-      out.message(26, nested.written());
-    }
-  }
+  writeLogitBias(out, 26, params.logitBias, "numbers");
 }
 
 function writeConstraint(out: WireWriter, constraint: Constraint): void {
@@ -104,7 +60,6 @@ function writeConstraint(out: WireWriter, constraint: Constraint): void {
       out.string(16, constraint.schema);
       return;
     case "json_object":
-      // Field 20 says the same, but only newer servicers are known to read it.
       out.string(16, ANY_OBJECT);
       return;
     case "regex":
@@ -116,17 +71,10 @@ function writeConstraint(out: WireWriter, constraint: Constraint): void {
     case "structural_tag":
       out.string(19, constraint.tag);
       return;
-    case "choice":
-      nested.reset();
-      for (const choice of constraint.choices) nested.string(1, choice);
-      out.message(21, nested.written());
+    case "choice": {
+      const mark = out.begin(21);
+      for (const choice of constraint.choices) out.string(1, choice);
+      out.end(mark);
+    }
   }
-}
-
-/** The wire has 32 bits for a seed: larger ones are folded, so that they stay different from each other. */
-function foldSeed(seed: number): number {
-  const whole = Math.trunc(seed);
-  if (Math.abs(whole) <= MAX_INT32) return whole;
-  const high = Math.floor(whole / 2 ** 32);
-  return (whole ^ high) | 0;
 }

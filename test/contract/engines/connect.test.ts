@@ -43,12 +43,6 @@ describe.each(["framing", "grpc-js"] as const)("connecting over %s", (transport)
     expect(engine.dialect).toBe("vllm");
   });
 
-  test("another dialect is named", async () => {
-    const { url } = await serve({ GetModelInfo: (call) => call.end() }, "sglang.grpc.scheduler.SglangScheduler");
-    const error = await problem(connectEngine(url, options));
-    expect([error.kind, error.message]).toEqual(["unimplemented", "the sglang dialect is not supported"]);
-  });
-
   test("a gRPC server that is no engine", async () => {
     const { url } = await serve({ HealthCheck: (call) => call.end() }, "some.Other");
     const error = await problem(connectEngine(url, options));
@@ -74,8 +68,8 @@ describe.each(["framing", "grpc-js"] as const)("connecting over %s", (transport)
         call.end();
       },
     });
-    const plain = createEngine("vllm", url, options);
-    const secure = createEngine("vllm", url.replace("grpc:", "grpcs:"), options);
+    const plain = createEngine({ dialect: "vllm", url }, options);
+    const secure = createEngine({ dialect: "vllm", url: url.replace("grpc:", "grpcs:") }, options);
     open.push(plain, secure);
     expect((await plain.health(2000)).healthy).toBe(true);
     expect((await problem(secure.health(2000))).kind).toBe("unavailable");

@@ -1,8 +1,10 @@
 /** The hand-written codec of the vLLM dialect against protobufjs. */
 import { describe, expect, test } from "bun:test";
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
+import { bestRows, GenerateResponseDecoder } from "../../../src/engines/decode.ts";
 import type { Constraint, GenerateRequest, SamplingParams } from "../../../src/engines/engine.ts";
-import { bestRows, encodeGenerateRequest, GenerateResponseDecoder } from "../../../src/engines/vllm/codec.ts";
+import { encodeGenerateRequest } from "../../../src/engines/vllm/encode.ts";
+import { vllmGenerate } from "../../../src/engines/vllm/rules.ts";
 import { WireError } from "../../../src/protobuf/wire-error.ts";
 import { lazyProtoPackage } from "../../support/proto-package.ts";
 
@@ -181,7 +183,7 @@ const asOurs = (message: any): unknown =>
 
 test("300 random responses are read as protobufjs reads them, by one reused decoder", () => {
   const random = randomness(777);
-  const decoder = new GenerateResponseDecoder();
+  const decoder = new GenerateResponseDecoder(vllmGenerate.layout);
   for (let i = 0; i < 300; i++) {
     const streaming = random.chance();
     const ids = Array.from({ length: random.below(4) === 0 ? random.below(5000) : random.below(4) }, () =>
@@ -230,7 +232,7 @@ test("300 random responses are read as protobufjs reads them, by one reused deco
 });
 
 describe("bytes from elsewhere", () => {
-  const decoder = new GenerateResponseDecoder();
+  const decoder = new GenerateResponseDecoder(vllmGenerate.layout);
   const whole = ResponseType.encode(
     ResponseType.fromObject({
       chunk: {

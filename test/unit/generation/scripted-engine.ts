@@ -127,6 +127,21 @@ export class ScriptedEngine implements Engine {
   serverInfo(): Promise<never> {
     return Promise.reject(new EngineError("unimplemented", "no server info"));
   }
+  serving(): Promise<"serving"> {
+    return Promise.resolve("serving");
+  }
+  loads(): Promise<never> {
+    return Promise.reject(new EngineError("unimplemented", "no loads"));
+  }
+  flushCache(): Promise<never> {
+    return Promise.reject(new EngineError("unimplemented", "no flush"));
+  }
+  startProfile(): Promise<never> {
+    return Promise.reject(new EngineError("unimplemented", "no profile"));
+  }
+  stopProfile(): Promise<never> {
+    return Promise.reject(new EngineError("unimplemented", "no profile"));
+  }
   tokenizerBundle(): Promise<never> {
     return Promise.reject(new EngineError("unimplemented", "no bundle"));
   }
