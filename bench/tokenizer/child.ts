@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Tokenizer as HuggingFace } from "@huggingface/tokenizers";
 import { loadTokenizer, openTokenizer } from "../../src/tokenizer/load.ts";
+import { readModelFiles } from "../../src/tokenizer/model-files.ts";
 import { sampleText } from "../../src/tokenizer/sample-text.ts";
 import { workFolder } from "../lab/paths.ts";
 import type { Kind, Prompts } from "./prompts.ts";
@@ -36,7 +37,7 @@ const versionOf = (name: string): string => {
 };
 
 async function ours(file: string): Promise<Subject> {
-  const files = new Map([["tokenizer.json", readFileSync(file)]]);
+  const files = await readModelFiles(file);
   const handle = await loadTokenizer(files, { cacheDir: workFolder() });
   if (handle.kind !== "kernel") throw new TypeError("not a tokenizer of the kernel");
   const shared = handle.memory.buffer.byteLength;

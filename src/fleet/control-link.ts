@@ -16,7 +16,7 @@ export interface NewTokenizer {
 /** Work that is done with the tokenizers' tables, on a compute thread. */
 export interface Compute {
   /** Builds the tables of the tokenizer among `files`. Throws TokenizerError. */
-  build(files: ReadonlyMap<string, Uint8Array>, cacheDir: string | undefined): Promise<TokenizerHandle>;
+  build(files: Map<string, Uint8Array>, cacheDir: string | undefined): Promise<TokenizerHandle>;
   /** Ids of a text. Throws TokenizerError, OverloadedError, and the signal's reason: what has not begun then never does. */
   encode(handle: TokenizerHandle, text: string, options: EncodeOptions, signal: AbortSignal): Promise<Uint32Array>;
   /** The same for a text that lies in shared memory already. */

@@ -71,7 +71,7 @@ export class ModelCatalog {
     const { cacheDir } = this;
     return (
       (await loadBuilt(files, cacheDir === undefined ? {} : { cacheDir })) ??
-      (await this.compute.build(files, cacheDir))
+      (await this.compute.build(new Map(files), cacheDir))
     );
   }
 

@@ -46,7 +46,7 @@ const utf8 = new TextDecoder();
 /** Texts of the encoders in Python that are published beside a model, by their files' names without folders. */
 function encoderFiles(files: ReadonlyMap<string, Uint8Array>): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  for (const [name, bytes] of files) if (name.endsWith(".py")) found.set(basename(name), utf8.decode(bytes));
+  for (const name of files.keys()) if (name.endsWith(".py")) found.set(basename(name), utf8.decode(files.get(name)));
   return found;
 }
 

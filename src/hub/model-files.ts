@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Logger } from "../telemetry/log.ts";
+import type { Files } from "../tokenizer/folder-files.ts";
 import { readModelFiles } from "../tokenizer/model-files.ts";
 import { cachedCommits, findSnapshot, refTime, repositoryFolder, type Snapshot } from "./cache.ts";
 import { download } from "./download.ts";
@@ -31,7 +32,7 @@ const SILENT: Pick<Logger, "info" | "warn"> = { info() {}, warn() {} };
  * a folder of the hub's cache (`models--org--name`), or a repository: `org/name`, `org/name@revision`. Throws `HubError` or
  * `TokenizerError` with what to do about it.
  */
-export async function fetchModelFiles(source: string, options: ModelFilesOptions): Promise<Map<string, Uint8Array>> {
+export async function fetchModelFiles(source: string, options: ModelFilesOptions): Promise<Files> {
   const meant = modelSource(source);
   if (meant === undefined)
     throw new HubError(
@@ -68,7 +69,7 @@ async function insideCacheFolder(path: string): Promise<string> {
   );
 }
 
-async function repositoryFiles(repository: Repository, options: ModelFilesOptions): Promise<Map<string, Uint8Array>> {
+async function repositoryFiles(repository: Repository, options: ModelFilesOptions): Promise<Files> {
   const { log = SILENT } = options;
   const settings = await hubSettings(options.environment);
   const folders = [settings.cacheDir, options.fallbackDir]
@@ -115,7 +116,7 @@ async function newestSnapshot(folders: readonly string[], revision: string): Pro
 /** Without the file that decides the ids, what is left of another format might give others. */
 const lacksTokenizer = ({ missing }: Snapshot): boolean => missing.includes("tokenizer.json");
 
-function filesOf({ folder, commit, missing }: Snapshot, log: Pick<Logger, "warn">): Promise<Map<string, Uint8Array>> {
+function filesOf({ folder, commit, missing }: Snapshot, log: Pick<Logger, "warn">): Promise<Files> {
   if (missing.length > 0) log.warn("the cached copy of the model is not complete", { folder, commit, missing });
   return readModelFiles(join(folder, "snapshots", commit));
 }
@@ -125,7 +126,7 @@ async function offlineFiles(
   cached: Snapshot | undefined,
   folders: readonly string[],
   log: Pick<Logger, "warn">,
-): Promise<Map<string, Uint8Array>> {
+): Promise<Files> {
   const name = repositoryText(repository);
   const how = "download it where there is a network, or unset HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE";
   if (!cached)
@@ -146,7 +147,7 @@ async function cachedInstead(
   cached: Snapshot,
   error: HubError,
   log: Pick<Logger, "warn">,
-): Promise<Map<string, Uint8Array>> {
+): Promise<Files> {
   if (lacksTokenizer(cached))
     throw new HubError(error.kind, `${error.message}; the cached copy lacks tokenizer.json`, {
       cause: error,

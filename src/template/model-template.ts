@@ -106,9 +106,9 @@ export function templateVariables(files: ReadonlyMap<string, Uint8Array>): Reado
 function templateFiles(files: ReadonlyMap<string, Uint8Array>): string | NamedTemplates | undefined {
   const main = files.get("chat_template.jinja");
   const named: Record<string, string> = main === undefined ? {} : { default: utf8.decode(main) };
-  for (const [name, bytes] of files) {
+  for (const name of files.keys()) {
     const [, stem] = ADDITIONAL.exec(name) ?? [];
-    if (stem !== undefined) named[stem] = utf8.decode(bytes);
+    if (stem !== undefined) named[stem] = utf8.decode(files.get(name));
   }
   const names = Object.keys(named);
   if (names.length === 0) return undefined;

@@ -41,7 +41,7 @@ export async function loadBuilt(
   files: ReadonlyMap<string, Uint8Array>,
   { cacheDir }: LoadOptions,
 ): Promise<TokenizerHandle | undefined> {
-  const key = tableKey(tokenizerSource(files).files);
+  const key = tableKey(tokenizerSource(files).contents());
   const cached = cacheDir === undefined ? undefined : readTables(cacheDir, key);
   if (cached) return handleOf(cached, key);
   const embedded = await embeddedTables(key);
@@ -53,7 +53,7 @@ export async function loadBuilt(
 export function buildTokenizer(files: ReadonlyMap<string, Uint8Array>, { cacheDir }: LoadOptions): TokenizerHandle {
   const source = tokenizerSource(files);
   const built = build(source);
-  const key = tableKey(source.files);
+  const key = tableKey(source.contents());
   if (cacheDir !== undefined) writeTables(cacheDir, key, built);
   return handleOf(built, key);
 }
@@ -90,7 +90,7 @@ function handleOf(tables: BuiltTables, key: Buffer): TokenizerHandle {
 export function builtTables(files: ReadonlyMap<string, Uint8Array>): [name: string, bytes: Uint8Array] {
   const source = tokenizerSource(files);
   const built = build(source);
-  const key = tableKey(source.files);
+  const key = tableKey(source.contents());
   return [tableFileName(key), Buffer.concat(tableParts(built, key))];
 }
 

@@ -1,5 +1,7 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { FolderFiles, reason, unreadable } from "./folder-files.ts";
 import { isObject } from "./image/tokenizer-json.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
 
@@ -17,6 +19,8 @@ const OTHER_FILES =
 export const MODEL_FOLDERS = ["additional_chat_templates", "encoding"] as const;
 /** A file above this size is not what its name says, bytes. */
 const MAX_FILE = 200 * 1024 * 1024;
+/** A file above this size is read when its bytes are asked for, bytes. */
+const READ_LATER = 1 << 20;
 
 /** Patterns of the names (relative to a model's folder or repository) of all files that tokenizing and templates need. */
 export const WANTED: readonly RegExp[] = [
@@ -35,9 +39,9 @@ const formatOf = (name: string): RegExp | undefined => TOKENIZER_FILES.find((pat
 /**
  * Reads the tokenizer files of a model from its folder. `path` is the folder, or a tokenizer's file in it (tokenizer.json, tekken.json,
  * tokenizer.model, vocab.json ...): then files of other formats are left out. Names are relative to the folder. Throws `TokenizerError`
- * if there is no tokenizer or a file can't be read.
+ * if there is no tokenizer or a file can't be read. Of large files only that they are there is known at first.
  */
-export async function readModelFiles(path: string): Promise<Map<string, Uint8Array>> {
+export async function readModelFiles(path: string): Promise<FolderFiles> {
   const found = await stat(path).catch((error: unknown) => {
     throw new TokenizerError(`the model path ${path} can't be read: ${reason(error)}`);
   });
@@ -56,8 +60,8 @@ export async function readModelFiles(path: string): Promise<Map<string, Uint8Arr
   for (const inner of MODEL_FOLDERS)
     for (const name of await list(join(folder, inner), true))
       if (isModelFile(`${inner}/${name}`)) names.push(`${inner}/${name}`);
-  const files = new Map<string, Uint8Array>();
-  for (const name of names.sort()) files.set(name, await read(join(folder, name)));
+  const files = new FolderFiles(folder);
+  for (const name of names.sort()) files.add(name, await read(join(folder, name)));
   return files;
 }
 
@@ -75,34 +79,43 @@ async function list(folder: string, mayMiss = false): Promise<string[]> {
   }
 }
 
-async function read(file: string): Promise<Uint8Array> {
+/** The bytes of a file; undefined if they are many. */
+async function read(file: string): Promise<Uint8Array | undefined> {
   try {
     const { size } = await stat(file);
     if (size > MAX_FILE) throw new Error(`it has ${size} bytes`);
-    return await readFile(file);
+    if (size <= READ_LATER) return await readFile(file);
+    await access(file, constants.R_OK);
+    return undefined;
   } catch (error) {
-    throw new TokenizerError(`${file} can't be read: ${reason(error)}`);
+    throw unreadable(file, error);
   }
 }
 
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** What files' bytes were parsed to: a configuration of a megabyte is asked for many things. */
+const parsed = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
 
 /** A JSON object among the files; undefined if there is none of this name. Throws `TokenizerError` if it is no JSON object. */
-export function jsonFile(files: ReadonlyMap<string, Uint8Array>, name: string): Record<string, unknown> | undefined {
+export function jsonFile(
+  files: ReadonlyMap<string, Uint8Array>,
+  name: string,
+): Readonly<Record<string, unknown>> | undefined {
   const bytes = files.get(name);
   if (!bytes) return undefined;
-  let json: unknown;
+  let json: unknown = parsed.get(bytes);
+  if (json !== undefined) return json as Readonly<Record<string, unknown>>;
   try {
     json = JSON.parse(new TextDecoder().decode(bytes));
   } catch (error) {
     throw new TokenizerError(`${name} is not JSON: ${reason(error)}`);
   }
   if (!isObject(json)) throw new TokenizerError(`${name} is not a JSON object`);
+  parsed.set(bytes, json);
   return json;
 }
 
 /** A model's configuration and those nested in it: of the text part of a multimodal model. */
-function configurations(files: ReadonlyMap<string, Uint8Array>): Record<string, unknown>[] {
+function configurations(files: ReadonlyMap<string, Uint8Array>): Readonly<Record<string, unknown>>[] {
   const config = jsonFile(files, "config.json");
   if (!config) return [];
   const nested = ["text_config", "llm_config", "language_config", "thinker_config"].map((key) => config[key]);

@@ -1,8 +1,8 @@
 /**
  * Built tables on disk. A file holds a header of 64 bytes, then a description in JSON, then the tables:
- *   u32 magic, u32 format version, u32 bytes of tables, u32 bytes of description, u64 xxHash3 of the tables, u64 xxHash3 of the
+ *   u32 magic, u32 format version, u32 bytes of tables, u32 bytes of description, u64 hash of the tables, u64 xxHash3 of the
  *   description, 32 bytes key
- * (little endian). The key stands for everything that the tables are made from. A file that does not fit is as good as none.
+ * (little endian). The tables are hashed in pieces while they are read: xxHash3, whose seed is the hash of the piece before. The key stands for everything that the tables are made from. A file that does not fit is as good as none.
  */
 import {
   closeSync,
@@ -16,6 +16,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { type ContentHash, PIECE } from "./content-hash.ts";
 import { GENERAL_VERSION } from "./general/memory.ts";
 import { IMAGE_VERSION, MAGIC, Word } from "./image/header.ts";
 import { IMAGE_AT, imageMemory, kernelHash } from "./kernel/kernel.ts";
@@ -40,13 +41,11 @@ const KEPT = 32;
 /** Raise it when the tables made from the same files change without the layout of images changing. */
 const BUILD_VERSION = 1;
 
-/** Key of the tables made from these files. The kernel counts, which fills them, and the engine, whose Unicode tables NFC follows. */
-export function tableKey(files: readonly (readonly [string, Uint8Array])[]): Buffer {
+/** Key of the tables made from these contents. The kernel counts, which fills them, and the engine, whose Unicode tables NFC follows. */
+export function tableKey(contents: readonly (readonly [string, ContentHash])[]): Buffer {
   const sha = new Bun.CryptoHasher("sha256");
   sha.update(`${IMAGE_VERSION} ${GENERAL_VERSION} ${BUILD_VERSION} ${kernelHash()} ${Bun.version}\n`);
-  // Two fast hashes of the contents: SHA-256 of a file of 30 MB would take most of a start.
-  for (const [name, bytes] of files)
-    sha.update(`${name} ${bytes.length} ${Bun.hash.xxHash3(bytes)} ${Bun.hash.wyhash(bytes)}\n`);
+  for (const [name, hash] of contents) sha.update(`${name} ${hash}\n`);
   return sha.digest();
 }
 
@@ -94,8 +93,19 @@ function openTables(key: Buffer, read: (into: Uint8Array, at: number) => boolean
       ? { kind, postProcessor, memory: imageMemory(size) }
       : { kind, postProcessor, memory: new SharedArrayBuffer(size) };
   const body = bodyOf(tables, size);
-  if (!read(body, HEADER + words) || Bun.hash.xxHash3(body) !== header.readBigUInt64LE(16)) return undefined;
-  return tables;
+  let hash = 0n;
+  for (let at = 0; at < size; at += PIECE) {
+    const piece = body.subarray(at, at + PIECE);
+    if (!read(piece, HEADER + words + at)) return undefined;
+    hash = Bun.hash.xxHash3(piece, hash);
+  }
+  return hash === header.readBigUInt64LE(16) ? tables : undefined;
+}
+
+function tableHash(body: Uint8Array): bigint {
+  let hash = 0n;
+  for (let at = 0; at < body.length; at += PIECE) hash = Bun.hash.xxHash3(body.subarray(at, at + PIECE), hash);
+  return hash;
 }
 
 type Description = Pick<BuiltTables, "kind" | "postProcessor">;
@@ -130,7 +140,7 @@ export function tableParts(tables: BuiltTables, key: Buffer): [header: Buffer, d
   header.writeUInt32LE(IMAGE_VERSION, 4);
   header.writeUInt32LE(body.length, 8);
   header.writeUInt32LE(text.length, 12);
-  header.writeBigUInt64LE(Bun.hash.xxHash3(body), 16);
+  header.writeBigUInt64LE(tableHash(body), 16);
   header.writeBigUInt64LE(Bun.hash.xxHash3(text), 24);
   key.copy(header, KEY_AT);
   return [header, text, body];

@@ -15,7 +15,10 @@ type Files = ReadonlyMap<string, Uint8Array>;
  */
 export function addedTokenParts(files: Files): Uint8Array {
   const config = jsonFile(files, "tokenizer_config.json") ?? {};
-  const parts = Object.entries(config).filter(([key]) => /_(?:token|special_tokens|tokens_decoder)$/.test(key));
+  const parts = Object.entries(config)
+    .filter(([key]) => /_(?:token|special_tokens|tokens_decoder)$/.test(key))
+    // thousands of tokens by their ids become text in half the time without the ids
+    .map(([key, value]) => (isObject(value) ? [key, Object.keys(value), Object.values(value)] : [key, value]));
   const older = "added_tokens_decoder" in config ? [] : ["special_tokens_map.json", "added_tokens.json"];
   return Buffer.from(JSON.stringify([parts, ...older.map((name) => jsonFile(files, name) ?? {})]));
 }

@@ -1,3 +1,5 @@
+import { type ContentHash, hashOfBytes } from "../content-hash.ts";
+import { contentHash, type Files } from "../folder-files.ts";
 import { TokenizerError } from "../tokenizer.ts";
 import { addedTokenParts, withAddedTokens } from "./beside-tokenizer-json.ts";
 import { isSentencePiece } from "./sentencepiece.ts";
@@ -11,10 +13,10 @@ import { vocabMergesJson } from "./vocab-merges.ts";
 export interface TokenizerSource {
   readonly format: "tokenizer.json" | "vocab+merges" | "tiktoken" | "tekken" | "sentencepiece";
   /**
-   * Name and bytes of everything that decides the ids: what a cache key must be made of. The version of a conversion counts as a file,
+   * Name and content of everything that decides the ids: what a cache key must be made of. The version of a conversion counts as a file,
    * and what other files say about added tokens beside a tokenizer.json.
    */
-  readonly files: readonly (readonly [string, Uint8Array])[];
+  contents(): readonly (readonly [string, ContentHash])[];
   /** The bytes of a tokenizer.json that gives the same ids (0.1 to 2 s for other formats). Throws `TokenizerError` naming file and part. */
   json(): Uint8Array;
 }
@@ -27,32 +29,30 @@ const ADDED = "added tokens 1";
 /** Files that say more about a tokenizer of a format other than tokenizer.json. */
 const CONFIGS = ["tokenizer_config.json", "config.json", "special_tokens_map.json", "added_tokens.json"];
 
-type Files = ReadonlyMap<string, Uint8Array>;
-
 /**
  * Finds the tokenizer among a model's files (by name, relative to the model's folder). The first of: tokenizer.json, tekken.json, a
  * SentencePiece model, vocab.json with merges.txt, a tiktoken file. Throws `TokenizerError` if there is none that is supported.
  */
 export function tokenizerSource(files: Files): TokenizerSource {
-  const json = files.get("tokenizer.json");
-  if (json) {
-    const used: [string, Uint8Array][] = [
-      ["tokenizer.json", json],
-      [ADDED, addedTokenParts(files)],
-    ];
-    return { format: "tokenizer.json", files: used, json: () => withAddedTokens(files, json) };
-  }
-  const tekken = files.get("tekken.json");
-  if (tekken) return converted("tekken", files, ["tekken.json"], () => tekkenJson("tekken.json", tekken));
+  if (files.has("tokenizer.json"))
+    return {
+      format: "tokenizer.json",
+      contents: () => [
+        ["tokenizer.json", contentHash(files, "tokenizer.json")],
+        [ADDED, hashOfBytes(addedTokenParts(files))],
+      ],
+      json: () => withAddedTokens(files, files.get("tokenizer.json")!),
+    };
+  if (files.has("tekken.json"))
+    return converted("tekken", files, ["tekken.json"], () => tekkenJson("tekken.json", files.get("tekken.json")!));
   const pieces = modelFiles(files).find(([, bytes]) => isSentencePiece(bytes));
   if (pieces) {
     const [name, bytes] = pieces;
     return converted("sentencepiece", files, [name, ...CONFIGS], () => sentencePieceJson(files, name, bytes));
   }
-  const merges = files.get("merges.txt");
-  if (merges && files.has("vocab.json"))
+  if (files.has("merges.txt") && files.has("vocab.json"))
     return converted("vocab+merges", files, ["vocab.json", "merges.txt", ...CONFIGS], () =>
-      vocabMergesJson(files, merges),
+      vocabMergesJson(files, files.get("merges.txt")!),
     );
   const tiktoken = modelFiles(files).find(([, bytes]) => isTiktoken(bytes));
   if (tiktoken) {
@@ -80,16 +80,20 @@ function converted(
   names: readonly string[],
   json: () => Uint8Array,
 ): TokenizerSource {
-  const used = names.flatMap((name): [string, Uint8Array][] => {
-    const bytes = files.get(name);
-    return bytes ? [[name, bytes]] : [];
-  });
-  return { format, files: [[CONVERSION, new Uint8Array(0)], ...used], json };
+  const used = names.filter((name) => files.has(name));
+  return {
+    format,
+    contents: () => [[CONVERSION, ""], ...used.map((name) => [name, contentHash(files, name)] as const)],
+    json,
+  };
 }
 
 /** Files that are a SentencePiece model or a tiktoken file, which their content tells apart; those of usual names first. */
 function modelFiles(files: Files): [string, Uint8Array][] {
   const rank = (name: string): number => (USUAL.indexOf(name) + USUAL.length + 1) % (USUAL.length + 1);
-  return [...files].filter(([name]) => /^[^/]+\.(?:model|tiktoken)$/.test(name)).sort(([a], [b]) => rank(a) - rank(b));
+  return [...files.keys()]
+    .filter((name) => /^[^/]+\.(?:model|tiktoken)$/.test(name))
+    .sort((a, b) => rank(a) - rank(b))
+    .map((name) => [name, files.get(name)!]);
 }
 const USUAL = ["tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "tiktoken.model"];

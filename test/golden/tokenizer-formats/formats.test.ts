@@ -79,7 +79,7 @@ for (const golden of GOLDEN.cases) {
 
     test("is found among the files", () => {
       expect(source.format).toBe(golden.format as typeof source.format);
-      const named = source.files.slice(1).map(([name]) => name);
+      const named = source.contents().slice(1).map(([name]) => name);
       expect(named.sort()).toEqual([...files.keys()].sort());
     });
     const { head: theirs, special, pattern } = golden;

@@ -137,7 +137,7 @@ describe("a tokenizer that is added", () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const sources = {
       files: async () => files,
-      tokenizer: (of: ReadonlyMap<string, Uint8Array>) => testCompute.build(of, undefined),
+      tokenizer: (of: ReadonlyMap<string, Uint8Array>) => testCompute.build(new Map(of), undefined),
     };
     const registry = new TokenizerRegistry(
       sources,

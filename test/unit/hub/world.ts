@@ -53,13 +53,13 @@ export class World {
     return join(this.cache, "models--org--name");
   }
 
-  fetch(source = ID, more: Partial<ModelFilesOptions> = {}): Promise<Map<string, Uint8Array>> {
+  async fetch(source = ID, more: Partial<ModelFilesOptions> = {}): Promise<Map<string, Uint8Array>> {
     const say = (level: string) => (message: string, fields: object | undefined) =>
       void this.log.push(
         `${level} ${message} ${JSON.stringify(fields, (_, value) => (value instanceof Error ? value.message : value))}`,
       );
     const log = { info: say("info"), warn: say("warn") };
-    return fetchModelFiles(source, { environment: this.environment, log, pausesMs: [5, 10], ...more });
+    return new Map(await fetchModelFiles(source, { environment: this.environment, log, pausesMs: [5, 10], ...more }));
   }
 
   /** What a fetch fails with; throws if it does not. */

@@ -7,7 +7,7 @@ import { tableKey } from "../../../src/tokenizer/table-cache.ts";
 
 const TEXT = "<|im_start|>user\nHello!<|im_end|>";
 const files = await demoModelFiles();
-const key = tableKey(tokenizerSource(files).files);
+const key = tableKey(tokenizerSource(files).contents());
 const imageFits = (await embeddedTables(key)) !== undefined;
 const handle = await loadTokenizer(files);
 const worker = new Worker(new URL("./encode-worker.ts", import.meta.url).href);

@@ -88,7 +88,7 @@ test("a built image is a file of the cache", async () => {
   await works(folder);
   expect(stored()).toBe(join(folder, name));
   expect(readFileSync(stored()).equals(bytes)).toBe(true);
-  const key = tableKey(tokenizerSource(files).files);
+  const key = tableKey(tokenizerSource(files).contents());
   expect(tablesOfBytes(bytes, key)).toBeDefined();
   for (const bad of [bytes.slice(0, 100), bytes.slice(0, -8), Buffer.alloc(0), builtTables(smallFiles("gemma"))[1]]) {
     expect(tablesOfBytes(bad, key)).toBeUndefined();

@@ -24,7 +24,7 @@ describe("the tokenizer among files", () => {
     ] as const) {
       const source = tokenizerSource(files(left));
       expect(source.format).toBe(format);
-      expect(source.files.map(([file]) => file)).toContain(name);
+      expect(source.contents().map(([file]) => file)).toContain(name);
       delete left[name];
     }
     expect(refusal(left)).toBe("there is a merges.txt, but no vocab.json");
@@ -37,21 +37,26 @@ describe("the tokenizer among files", () => {
   });
   test("is the file of the usual name where there are several", () => {
     const several = files({ "a.model": model("bpe_user.model"), "spiece.model": model("bpe_llama.model") });
-    expect(tokenizerSource(several).files.map(([file]) => file)).toContain("spiece.model");
+    expect(
+      tokenizerSource(several)
+        .contents()
+        .map(([file]) => file),
+    ).toContain("spiece.model");
   });
   test("has the files that decide ids for its key, and no others", () => {
     const config = { "tokenizer_config.json": "{}", "config.json": "{}", "chat_template.jinja": "x" };
     const source = tokenizerSource(files({ "tokenizer.model": model("bpe_llama.model"), ...config }));
-    expect(source.files.slice(1).map(([file]) => file)).toEqual([
-      "tokenizer.model",
-      "tokenizer_config.json",
-      "config.json",
-    ]);
+    expect(
+      source
+        .contents()
+        .slice(1)
+        .map(([file]) => file),
+    ).toEqual(["tokenizer.model", "tokenizer_config.json", "config.json"]);
   });
   test("of a tokenizer.json has a key that other files change only by what they say about added tokens", () => {
     const key = (contents: Record<string, unknown>): string => {
       const source = tokenizerSource(files({ "tokenizer.json": "{}", ...contents }));
-      return JSON.stringify(source.files.map(([name, bytes]) => [name, Buffer.from(bytes).toString()]));
+      return JSON.stringify(source.contents());
     };
     const config = (more: object): Record<string, unknown> => ({ "tokenizer_config.json": more });
     const plain = key({});
