@@ -61,6 +61,13 @@ export const serveOptions = {
     group: "Listener",
     help: "Origins that browsers may call from; none given allows every origin.",
   },
+  warmup: {
+    flag: "warmup",
+    type: "boolean",
+    default: true,
+    group: "Listener",
+    help: "Rehearse chats inside the process once a model is ready, so that the first clients do not wait for what compiles.",
+  },
   requestTimeoutSecs: {
     flag: "request-timeout-secs",
     type: "integer",

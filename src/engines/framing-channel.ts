@@ -6,13 +6,14 @@ import type { CallOptions, Channel, ChannelOptions, StreamCall, StreamHandler } 
 import { FramingCall } from "./framing-call.ts";
 import { FramingConnection } from "./framing-connection.ts";
 import { RequestHeaders } from "./framing-request.ts";
+import { openSocket } from "./framing-socket.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 import { metadataToHeaders } from "./grpc-metadata.ts";
 
 const ENDED_CALL: StreamCall = { cancel() {}, pause() {}, resume() {} };
 
-/** A channel to `target` (`host:port`, IPv6 in brackets). Connects with the first call. */
-export function createFramingChannel(target: string, options: ChannelOptions): Channel {
+/** A channel to `target` (`host:port`, IPv6 in brackets). Connects with the first call, by `open`. */
+export function createFramingChannel(target: string, options: ChannelOptions, open = openSocket): Channel {
   const connections: FramingConnection[] = [];
   const requestHeaders = new RequestHeaders(target, options.tls !== undefined);
   let keepaliveMs = options.keepaliveMs;
@@ -20,7 +21,7 @@ export function createFramingChannel(target: string, options: ChannelOptions): C
 
   function connectionWithRoom(): FramingConnection {
     for (const connection of connections) if (connection.hasRoom) return connection;
-    const connection = new FramingConnection(target, requestHeaders, options, keepaliveMs, {
+    const connection = new FramingConnection(target, requestHeaders, options, keepaliveMs, open, {
       onGone() {
         const at = connections.indexOf(connection);
         if (at >= 0) connections.splice(at, 1);

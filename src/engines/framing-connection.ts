@@ -8,7 +8,7 @@ import { type FramingCall, STREAM_WINDOW } from "./framing-call.ts";
 import { Pings } from "./framing-pings.ts";
 import type { RequestHeaders } from "./framing-request.ts";
 import { FramingSender } from "./framing-sender.ts";
-import { openSocket } from "./framing-socket.ts";
+import type { openSocket } from "./framing-socket.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 
 /** Granted to the peer for the whole connection and given back on receipt: a paused call must not stop its neighbours. */
@@ -51,9 +51,10 @@ export class FramingConnection implements IncomingHandler {
     private readonly headers: RequestHeaders,
     private readonly options: ChannelOptions,
     readonly keepaliveMs: number,
+    open: typeof openSocket,
     private readonly events: ConnectionEvents,
   ) {
-    const socket = openSocket(target, options.tls, {
+    const socket = open(target, options.tls, {
       onOpen: () => this.greet(),
       onData: (bytes) => this.receive(bytes),
       onDrain: () => this.sender.flush(),

@@ -15,6 +15,7 @@ import { messagesRoutes } from "./messages-routes.ts";
 import { modelsRoutes } from "./models-routes.ts";
 import { parseRoutes } from "./parse-routes.ts";
 import { poolingRoutes } from "./pooling-routes.ts";
+import { contextOf } from "./rehearsal.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { responsesRoutes } from "./responses-routes.ts";
@@ -70,7 +71,7 @@ export function createApp(context: ServerContext) {
       "/v1/chat/completions",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent; an upload that stalls is not waited for
-        return handleChat(body, context, begin(request, "chatcmpl"));
+        return handleChat(body, contextOf(request, context), begin(request, "chatcmpl"));
       },
       {
         parse: jsonBody(begin, "chatcmpl", context, chatRequest),

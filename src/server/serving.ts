@@ -141,12 +141,7 @@ export function startServing(
       const timer = setTimeout(() => {
         tidying.delete(timer);
         const models = fresh.filter(({ id }) => fleet.list().some((entry) => entry.id === id));
-        warmUp(
-          (request) => app.handle(request),
-          models.map(({ id }) => fleet.model(id)),
-          thread,
-          config.apiKey,
-        )
+        warmUp({ handle: app.fetch, context, models: models.map(({ id }) => fleet.model(id)) })
           .catch((error: unknown) => log.debug("warm-up failed", { error }))
           .finally(collect);
       }, TIDY_AFTER_MS);
