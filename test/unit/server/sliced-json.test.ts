@@ -138,3 +138,29 @@ test("gives way while it reads", async () => {
   reading = false;
   expect(turns).toBeGreaterThan(3);
 });
+
+/** Doubling a text may take three times as long (linear: 2, quadratic: 4). */
+const GROWTH = 3;
+
+test.each<readonly [string, (count: number) => string]>([
+  ["keys", (count) => `{"a":{${list(count, (i) => `"k${i}":1`)}}}`],
+  ["lists in lists", (count) => `{"a":${"[1,".repeat(200)}[${list(count, () => "[[],{}]")}]${",2]".repeat(200)}}`],
+  ["backslashes", (count) => `{"a":"${'\\\\\\"'.repeat(count * 4)}"}`],
+  ["space", (count) => `{"a":[${list(count / 10, () => `1${" ".repeat(100)}`)}]}`],
+])("takes twice the time for twice the text: %s", async (_, text) => {
+  const worked = async (read: string): Promise<number> => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 4; round++) {
+      const before = process.threadCpuUsage();
+      await parseSliced(read, WHAT);
+      const { user, system } = process.threadCpuUsage(before);
+      least = Math.min(least, user + system);
+    }
+    return least;
+  };
+  const [one, two] = [text(40_000), text(80_000)];
+  const ratios: number[] = [];
+  do ratios.push((await worked(two)) / Math.max(await worked(one), 5000));
+  while ((ratios.at(-1) ?? 0) > GROWTH && ratios.length < 4);
+  expect(Math.min(...ratios)).toBeLessThan(GROWTH);
+});
