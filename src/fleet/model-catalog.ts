@@ -52,6 +52,22 @@ export class ModelCatalog {
     return [...this.loaded.values()];
   }
 
+  /** Further names of a model, by the settings. */
+  aliasesOf(id: string): readonly string[] {
+    return this.aliases.get(id) ?? [];
+  }
+
+  /** Is the model of this id loaded? */
+  holds(id: string): boolean {
+    return this.loaded.has(id);
+  }
+
+  /** Nobody serves it any more; a worker that comes later loads it anew. */
+  drop(id: string): void {
+    this.loaded.delete(id);
+    this.loading.delete(id);
+  }
+
   /** Is there a model of this name or alias, or will there be? */
   has(name: string): boolean {
     return this.loading.has(name) || [...this.aliases.values()].some((aliases) => aliases.includes(name));
@@ -75,22 +91,30 @@ export class ModelCatalog {
     );
   }
 
-  /** Makes sure that an engine's model is loaded; resolves to its id. */
-  async add(info: ModelInfo, engine: Engine): Promise<string> {
-    const id = info.servedModelName || basename(info.modelPath) || "unknown";
+  /**
+   * Makes sure that an engine's model is loaded; resolves to its id. `names`: what its worker is told to call it, the id first; those
+   * of the worker that comes first hold.
+   */
+  async add(info: ModelInfo, engine: Engine, names: readonly string[] = []): Promise<string> {
+    const [id = info.servedModelName || basename(info.modelPath) || "unknown", ...aliases] = names;
     let loading = this.loading.get(id);
     if (loading === undefined) {
-      loading = this.load(id, info, engine);
-      this.loading.set(id, loading);
-      loading.then(
-        (entry) => this.loaded.set(id, entry),
-        () => this.loading.delete(id), // the next try starts anew
+      const begun = this.load(id, aliases, info, engine);
+      loading = begun;
+      this.loading.set(id, begun);
+      begun.then(
+        (entry) => {
+          if (this.loading.get(id) === begun) this.loaded.set(id, entry);
+        },
+        () => {
+          if (this.loading.get(id) === begun) this.loading.delete(id); // the next try starts anew
+        },
       );
     }
     return (await loading).id;
   }
 
-  private async load(id: string, info: ModelInfo, engine: Engine): Promise<ModelEntry> {
+  private async load(id: string, aliases: readonly string[], info: ModelInfo, engine: Engine): Promise<ModelEntry> {
     const { chatTemplate, reasoningParser, toolCallParser } = withCard(this.config, this.cards, id);
     const files = await this.modelFiles(info, engine);
     const tokenizer = await this.tokenizer(files);
@@ -99,7 +123,7 @@ export class ModelCatalog {
     const eosTokenIds = [...new Set([...info.eosTokenIds, ...endOfSequenceIds(files, openTokenizer(tokenizer))])];
     return {
       id,
-      aliases: this.aliases.get(id) ?? [],
+      aliases: [...new Set([...this.aliasesOf(id), ...aliases])],
       tokenizer,
       tokenizerCache: newTokenizerCache(this.config),
       template: template && usableTemplate(template, (problem) => this.tellNoChat(id, problem)),

@@ -17,6 +17,8 @@ export interface WorkerEntry {
   readonly facts?: EngineFacts | undefined;
   /** Whether it lets reasoning pass before it applies a constraint of the output; undefined: it did not say. */
   readonly waitsForReasoning?: boolean | undefined;
+  /** Of an HTTP worker with a key of its own. */
+  readonly apiKey?: string | undefined;
 }
 
 /** A model that HTTP workers serve: its requests go on as they came. */
@@ -89,6 +91,8 @@ export interface FleetSnapshot {
   readonly workers: readonly WorkerEntry[];
   /** Workers that there are to be, those that are still starting among them. */
   readonly expected: number;
+  /** Of these, those of which nothing is known yet; absent: all that are not in the list. */
+  readonly starting?: number;
   readonly models: readonly ModelEntry[];
   /** Models of HTTP workers; a model may be in both lists. */
   readonly httpModels?: readonly HttpModelEntry[];

@@ -16,6 +16,8 @@ export interface WorkerSpec {
   readonly apiKey?: string | undefined;
   readonly bootstrapPort?: number | undefined;
   readonly health?: WorkerHealth | undefined;
+  /** What else SMG's API takes, under its names: kept and shown, and nothing goes by it. */
+  readonly further?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Per-worker health settings; absent ones are the gateway's. */

@@ -1,0 +1,164 @@
+/** Workers as control asks them: through the engines' adapters. */
+import type { EngineAdmin } from "../engines/admin.ts";
+import { connectEngine } from "../engines/connect.ts";
+import { createEngine, type EngineOptions } from "../engines/create.ts";
+import { type Engine, EngineError } from "../engines/engine.ts";
+import type { EngineFacts } from "../engines/facts.ts";
+import type { HttpEngine } from "../engines/http/engine.ts";
+import type { Contact, Door, Found } from "./door.ts";
+import { factsOf, identityOf, identityOfHttp, unoffered } from "./engine-facts.ts";
+import type { ModelCatalog } from "./model-catalog.ts";
+import { HTTP_DIALECT } from "./snapshot.ts";
+import type { WorkerSpec } from "./worker-spec.ts";
+import { urlOf, workerAddress } from "./worker-url.ts";
+
+/** Engines whose own health check generates a token: seconds of a busy engine's time. */
+const CHECKS_BY_GENERATING: ReadonlySet<string> = new Set(["sglang", "tokenspeed"]);
+/** SGLang waits for the token for up to 20 s. */
+const GENERATION_CHECK_MS = 21_000;
+
+/** Engines that speak HTTP. */
+export interface HttpEngines {
+  /** Asks the server for all that its facts hold. Rejects with EngineErrors. */
+  connect(url: string, apiKey: string | undefined, deadlineMs: number): Promise<HttpEngine>;
+  create(url: string, apiKey: string | undefined, facts: EngineFacts): HttpEngine;
+}
+
+export interface DoorOptions {
+  readonly engine: EngineOptions;
+  /** Health checks may generate tokens. */
+  readonly checksGenerate: boolean;
+  /** Of HTTP workers without a key of their own. */
+  readonly apiKey: string | undefined;
+  /** Names of a model besides its id. */
+  aliases(id: string): readonly string[];
+}
+
+export function engineDoor(
+  catalog: Pick<ModelCatalog, "add">,
+  http: HttpEngines,
+  { engine: engineOptions, checksGenerate, apiKey, aliases }: DoorOptions,
+): Door {
+  async function check(engine: Engine & Partial<EngineAdmin>, deadlineMs: number): Promise<void> {
+    const byGenerating = CHECKS_BY_GENERATING.has(engine.dialect);
+    const said = (await engine.serving?.(deadlineMs)) ?? "unimplemented";
+    if (said === "not_serving") throw new Error("the engine says that it is not serving");
+    if (said === "serving" && !(byGenerating && checksGenerate)) return;
+    if (byGenerating && !checksGenerate) {
+      await engine.modelInfo(deadlineMs); // a sign of life
+      return;
+    }
+    const { healthy, message } = await engine.health(
+      byGenerating ? Math.max(deadlineMs, GENERATION_CHECK_MS) : deadlineMs,
+    );
+    if (!healthy) throw new Error(`the engine says it is not healthy: ${message}`);
+  }
+
+  async function overGrpc(url: string, spec: WorkerSpec, deadlineMs: number): Promise<Found> {
+    const { runtime } = spec;
+    const engine = await connectEngine(url, {
+      ...engineOptions,
+      detectDeadlineMs: deadlineMs,
+      ...(runtime !== undefined && { dialect: runtime }),
+    });
+    try {
+      const [info, identity, facts] = await Promise.all([
+        engine.modelInfo(deadlineMs),
+        identityOf(engine, deadlineMs),
+        factsOf(engine, deadlineMs),
+        check(engine, deadlineMs),
+      ]);
+      const model = await catalog.add(info, engine, spec.models);
+      const { dialect } = engine;
+      return { url, kind: "grpc", dialect, ...facts, models: [model], httpModels: [], identity };
+    } finally {
+      engine.close();
+    }
+  }
+
+  async function overHttp(url: string, spec: WorkerSpec, deadlineMs: number): Promise<Found> {
+    const engine = await http.connect(url, spec.apiKey ?? apiKey, deadlineMs);
+    try {
+      if ((await engine.serving(deadlineMs)) === "not_serving")
+        throw new Error("its health path says that it is not healthy");
+      const served = await engine.models(deadlineMs);
+      const [first] = served;
+      if (first === undefined) throw new EngineError("failed", "the server has no model");
+      const created = Math.floor(Date.now() / 1000);
+      const [id, ...names] = spec.models ?? [];
+      const shown = id === undefined ? served : [{ ...first, id }];
+      return {
+        url,
+        kind: "http",
+        dialect: HTTP_DIALECT,
+        facts: engine.facts,
+        waitsForReasoning: engine.facts.waitsForReasoning,
+        models: shown.map((model) => model.id),
+        httpModels: shown.map((model) => ({
+          id: model.id,
+          aliases: [...new Set([...names, ...aliases(model.id)])],
+          contextLength: model.contextLength,
+          created,
+        })),
+        identity: identityOfHttp(served),
+      };
+    } finally {
+      engine.close();
+    }
+  }
+
+  async function overEither(place: string, spec: WorkerSpec, deadlineMs: number): Promise<Found> {
+    const [byHttp, byGrpc] = await Promise.allSettled([
+      overHttp(`http://${place}`, spec, deadlineMs),
+      overGrpc(`grpc://${place}`, spec, deadlineMs),
+    ]);
+    if (byHttp.status === "fulfilled") return byHttp.value;
+    if (byGrpc.status === "fulfilled") return byGrpc.value;
+    throw byGrpc.reason;
+  }
+
+  return {
+    register(spec, deadlineMs) {
+      const address = workerAddress(spec.url);
+      const url = urlOf(address);
+      if (address.scheme === undefined) return overEither(address.place, spec, deadlineMs);
+      return address.scheme.startsWith("http") ? overHttp(url, spec, deadlineMs) : overGrpc(url, spec, deadlineMs);
+    },
+    contact(spec, found): Contact {
+      const { kind, url, dialect, facts } = found;
+      if (kind === "http" && facts !== undefined) {
+        const engine = http.create(url, spec.apiKey ?? apiKey, facts);
+        return contactOver(
+          engine,
+          async (deadlineMs) => {
+            if ((await engine.serving(deadlineMs)) === "not_serving") throw new Error("it says that it is not healthy");
+          },
+          async (deadlineMs) => identityOfHttp(await engine.models(deadlineMs)),
+        );
+      }
+      const engine = createEngine({ url, dialect, facts }, engineOptions);
+      return contactOver(
+        engine,
+        (deadlineMs) => check(engine, deadlineMs),
+        (deadlineMs) => identityOf(engine, deadlineMs),
+      );
+    },
+  };
+}
+
+function contactOver(
+  engine: Partial<EngineAdmin> & { close(): void },
+  check: Contact["check"],
+  identity: Contact["identity"],
+): Contact {
+  return {
+    check,
+    identity,
+    serving: (deadlineMs) => engine.serving?.(deadlineMs) ?? unoffered(),
+    loads: (deadlineMs) => engine.loads?.(deadlineMs) ?? unoffered(),
+    flushCache: (timeoutSecs, deadlineMs) => engine.flushCache?.(timeoutSecs, deadlineMs) ?? unoffered(),
+    startProfile: (ask, deadlineMs) => engine.startProfile?.(ask, deadlineMs) ?? unoffered(),
+    stopProfile: (deadlineMs) => engine.stopProfile?.(deadlineMs) ?? unoffered(),
+    close: () => engine.close(),
+  };
+}

@@ -1,0 +1,48 @@
+/** What registration keeps of an engine's answers. */
+import { type Engine, EngineError } from "../engines/engine.ts";
+import type { EngineFacts } from "../engines/facts.ts";
+import type { HttpModel } from "../engines/http/engine.ts";
+import type { Found } from "./door.ts";
+
+/** What an engine says of its abilities; one that serves without telling of itself is taken as it is. */
+export async function factsOf(
+  engine: Engine & { readonly facts?: EngineFacts },
+  deadlineMs: number,
+): Promise<Pick<Found, "facts" | "waitsForReasoning">> {
+  const { facts } = engine;
+  if (facts !== undefined) return { facts, waitsForReasoning: facts.waitsForReasoning };
+  const told = await engine.serverInfo(deadlineMs).catch(() => undefined);
+  const start = told?.labels["constrained_decoding_start"];
+  return { facts, waitsForReasoning: start === undefined ? undefined : WAITS[start] };
+}
+const WAITS: Readonly<Record<string, boolean>> = { after_reasoning: true, first_token: false };
+
+/** What another engine at the same address would say otherwise: its model, and how it is set up. */
+export async function identityOf(engine: Engine, deadlineMs: number): Promise<string> {
+  const [model, server] = await Promise.all([
+    engine.modelInfo(deadlineMs),
+    engine.serverInfo(deadlineMs).catch((error: unknown) => {
+      const isAway = error instanceof EngineError && (error.kind === "unavailable" || error.kind === "timeout");
+      if (isAway) throw error;
+      return undefined; // it serves without telling of itself
+    }),
+  ]);
+  const { servedModelName, modelPath, contextLength, vocabSize } = model;
+  const { blockSize = 0, dataParallelSize = 0, maxRunningRequests = 0 } = server ?? {};
+  return JSON.stringify([
+    servedModelName,
+    modelPath,
+    contextLength,
+    vocabSize,
+    blockSize,
+    dataParallelSize,
+    maxRunningRequests,
+  ]);
+}
+
+export const identityOfHttp = (models: readonly HttpModel[]): string =>
+  JSON.stringify(models.map(({ id, contextLength }) => [id, contextLength]).toSorted());
+
+/** For what an engine has no call. */
+export const unoffered = (): Promise<never> =>
+  Promise.reject(new EngineError("unimplemented", "the engine does not offer this"));

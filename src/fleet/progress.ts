@@ -1,0 +1,115 @@
+/** Frozen workers: their port may be open, and their health check may answer, but nothing comes of their requests. */
+import type { Logger } from "../telemetry/log.ts";
+import type { Clock } from "./clock.ts";
+import type { WorkerRecord } from "./registry.ts";
+
+/** A stall is seen this much too late at most, as a share of the time that makes one. */
+const LATE = 1 / 10;
+/** With no request in flight anywhere, looks are so much rarer. */
+const IDLE_FACTOR = 10;
+const SHORTEST_LOOK_MS = 100;
+const LONGEST_LOOK_MS = 1000;
+const LOADS_MS = 5000;
+/** The board's times are tenths of a second. */
+const COARSE_MS = 200;
+
+/** What is looked at on the board. */
+export interface Movement {
+  /** Requests in flight. */
+  running(slot: number): number;
+  /** How long nothing has come though there were requests, in milliseconds. */
+  silentMs(slot: number, now: number): number;
+  /** Somebody could not reach it a moment ago. */
+  isAvoided(slot: number, now: number): boolean;
+}
+
+/** One worker that has requests. */
+interface Watched {
+  /** When something last came; earlier examinations are forgotten with it. */
+  moved: number;
+  /** When it was last examined; else as `moved`. */
+  since: number;
+  isExamined: boolean;
+  /** What it said of its load then. */
+  load: string | undefined;
+}
+
+export interface ProgressMonitor {
+  close(): void;
+}
+
+/**
+ * Takes workers out whose requests do not move for `stallMs`: at once if they do not answer then, and after the same time once more if
+ * they answer, but say that they run something, and that in the same words as before.
+ */
+export function watchProgress(
+  workers: () => Iterable<WorkerRecord>,
+  board: Movement,
+  stallMs: number,
+  clock: Clock,
+  log: Logger,
+): ProgressMonitor {
+  const watched = new Map<WorkerRecord, Watched>();
+  const lookMs = Math.min(Math.max(stallMs * LATE, SHORTEST_LOOK_MS), LONGEST_LOOK_MS);
+  let callOff = () => {};
+
+  function look(): void {
+    const now = clock.now();
+    const seen = new Set<WorkerRecord>();
+    for (const record of workers()) {
+      if (record.status === "draining" || record.found === undefined) continue;
+      if (board.isAvoided(record.slot, now)) record.life.look();
+      if (board.running(record.slot) === 0) continue;
+      seen.add(record);
+      lookAt(record, now);
+    }
+    for (const record of watched.keys()) if (!seen.has(record)) watched.delete(record);
+    callOff = clock.after(watched.size > 0 ? lookMs : lookMs * IDLE_FACTOR, look);
+  }
+
+  function lookAt(record: WorkerRecord, now: number): void {
+    const moved = now - board.silentMs(record.slot, now);
+    let its = watched.get(record);
+    if (its === undefined || moved > its.moved + COARSE_MS) {
+      if (its !== undefined) record.life.moved();
+      its = { moved, since: moved, isExamined: false, load: undefined };
+      watched.set(record, its);
+    }
+    if (its.isExamined || now - its.since < stallMs || record.life.isUnwatched) return;
+    const one = its;
+    one.isExamined = true;
+    void examine(record, one).finally(() => {
+      one.isExamined = false;
+      one.since = clock.now();
+    });
+  }
+
+  async function examine(record: WorkerRecord, its: Watched): Promise<void> {
+    const isStill = () => watched.get(record) === its && board.running(record.slot) > 0;
+    const problem = await record.life.examine();
+    if (!isStill()) return;
+    if (problem !== undefined) return stall(record, `its requests do not move, and it does not answer: ${problem}`);
+    const load = await loadOf(record);
+    if (!isStill()) return;
+    if (load === undefined || load !== its.load) its.load = load;
+    else stall(record, "its requests do not move, though it answers");
+  }
+
+  function stall(record: WorkerRecord, problem: string): void {
+    if (!record.life.stall(problem)) return;
+    log.warn("a worker is stalled", { worker: record.spec.url, requests: board.running(record.slot) });
+  }
+
+  if (stallMs > 0) callOff = clock.after(lookMs * IDLE_FACTOR, look);
+  return { close: () => callOff() };
+}
+
+/** What a worker says of its load while it runs something; undefined: it runs nothing, or does not say. */
+async function loadOf({ life }: WorkerRecord): Promise<string | undefined> {
+  try {
+    const ranks = (await life.contact?.loads(LOADS_MS)) ?? [];
+    return ranks.some(({ running }) => running > 0) ? JSON.stringify(ranks) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,346 @@
+/** Who is in the fleet: every worker that was told of, from its first try until nothing of it is left. */
+import { OverloadedError, WorkerNotFoundError } from "../errors.ts";
+import { WorkerState } from "../threads/fleet-board.ts";
+import type { Found } from "./door.ts";
+import { drained } from "./drain.ts";
+import type { HealthStatus } from "./health.ts";
+import type { Jobs, JobType } from "./jobs.ts";
+import type { LifeSettings } from "./life-settings.ts";
+import { Life, type Listener, type Surroundings } from "./lifecycle.ts";
+import type { WorkerPatch } from "./spec-json.ts";
+import type { WorkerSpec } from "./worker-spec.ts";
+import { urlOf, workerAddress } from "./worker-url.ts";
+
+export type WorkerStatus = HealthStatus | "draining";
+
+/** How the board spells it. */
+const BOARD_STATE = {
+  pending: WorkerState.starting,
+  ready: WorkerState.ready,
+  not_ready: WorkerState.unhealthy,
+  failed: WorkerState.failed,
+  draining: WorkerState.draining,
+} as const satisfies Record<WorkerStatus, number>;
+
+/** The rows of the fleet board, as far as control writes them. */
+export interface Rows {
+  /** Throws RangeError if there is none left. */
+  claim(): number;
+  free(slot: number): void;
+  setState(slot: number, state: (typeof BOARD_STATE)[WorkerStatus]): void;
+  /** Requests in flight. */
+  running(slot: number): number;
+}
+
+/** Models that are loaded; those that nobody serves any more are dropped. */
+export interface LoadedModels {
+  holds(id: string): boolean;
+  drop(id: string): void;
+}
+
+/** What a registry tells the rest of the process. */
+export interface Outside {
+  /** Resolves when every thread knows who is in the fleet. */
+  publish(): Promise<void>;
+  /** A worker is out: what it has not begun goes elsewhere. */
+  lost(slot: number): void;
+  /** A worker that is ready. */
+  ready(worker: WorkerRecord): void;
+  /** A worker was removed since it had failed: who told of it may tell of it anew. */
+  forgotten(owners: Iterable<string>): void;
+}
+
+export interface RegistrySettings {
+  readonly drainMs: number;
+  /** Workers that have failed are removed. */
+  readonly removesFailed: boolean;
+  life(spec: WorkerSpec): LifeSettings;
+}
+
+export interface WorkerRecord {
+  /** A UUID; a replacement keeps it. */
+  readonly id: string;
+  /** Row on the board. */
+  readonly slot: number;
+  /** Where it listens: `host:port`. */
+  readonly place: string;
+  spec: WorkerSpec;
+  /** Sources that tell of it; it leaves with the last of them. */
+  readonly owners: Set<string>;
+  readonly life: Life;
+  found: Found | undefined;
+  status: WorkerStatus;
+}
+
+export class WorkerRegistry {
+  /** Those that are in the fleet, by id. */
+  private readonly byId = new Map<string, WorkerRecord>();
+  private readonly byPlace = new Map<string, WorkerRecord>();
+  /** Those that are to take the place of one that still serves, by id. */
+  private readonly successors = new Map<string, WorkerRecord>();
+  /** All of them, and those that are leaving. */
+  private readonly all = new Set<WorkerRecord>();
+
+  constructor(
+    private readonly rows: Rows,
+    private readonly around: Surroundings,
+    private readonly models: LoadedModels,
+    private readonly jobs: Jobs,
+    private readonly settings: RegistrySettings,
+    private readonly outside: Outside,
+  ) {}
+
+  /** Workers of the fleet, in the order in which they came. */
+  list(): readonly WorkerRecord[] {
+    return [...this.byId.values()];
+  }
+
+  /** With those that take over from another one, and those that are leaving. */
+  everyone(): Iterable<WorkerRecord> {
+    return this.all;
+  }
+
+  /** Throws WorkerNotFoundError. */
+  get(id: string): WorkerRecord {
+    const record = this.byId.get(id);
+    if (record === undefined) throw new WorkerNotFoundError(`The worker '${id.slice(0, 100)}' does not exist`);
+    return record;
+  }
+
+  /** Who listens at an address. */
+  at(url: string): WorkerRecord | undefined {
+    return this.byPlace.get(workerAddress(url).place);
+  }
+
+  /** A source tells of a worker: a new one, unless somebody listens there already. Throws InvalidRequestError and OverloadedError. */
+  own(spec: WorkerSpec, owner: string): WorkerRecord {
+    const record = this.at(spec.url);
+    if (record === undefined) return this.enter(this.create(crypto.randomUUID(), spec, [owner]), "AddWorker");
+    record.owners.add(owner);
+    return record;
+  }
+
+  /** A source has it no more. */
+  disown(url: string, owner: string): void {
+    const record = this.at(url);
+    if (record?.owners.delete(owner) && record.owners.size === 0) this.remove(record.id);
+  }
+
+  /**
+   * Other settings for a worker at the same address. One that serves goes on until its replacement is ready. Throws
+   * WorkerNotFoundError.
+   */
+  replace(id: string, spec: WorkerSpec): WorkerRecord {
+    const old = this.get(id);
+    this.drop(this.successors.get(id));
+    const record = this.create(id, spec, old.owners);
+    if (old.status !== "ready") {
+      this.leave(old);
+      return this.enter(record, "UpdateWorker");
+    }
+    this.successors.set(id, record);
+    return this.begin(record, "UpdateWorker");
+  }
+
+  /** Changes what can be changed while it serves. Throws WorkerNotFoundError. */
+  patch(id: string, patch: WorkerPatch): WorkerRecord {
+    const record = this.get(id);
+    const labels = patch.labels === undefined ? {} : { labels: { ...record.spec.labels, ...patch.labels } };
+    const health = patch.health === undefined ? {} : { health: { ...record.spec.health, ...patch.health } };
+    const spec = { ...record.spec, ...patch, ...labels, ...health };
+    // every thread has a connection with the old key
+    if (patch.apiKey !== undefined && patch.apiKey !== record.spec.apiKey) return this.replace(id, spec);
+    for (const one of [record, this.successors.get(id)]) {
+      if (one === undefined) continue;
+      one.spec = { ...spec, url: one.spec.url };
+      one.life.adjust(this.settings.life(spec));
+    }
+    return record;
+  }
+
+  /** Takes a worker out, whoever told of it: it gets nothing new, and leaves when it is done. Throws WorkerNotFoundError. */
+  remove(id: string): WorkerRecord {
+    const record = this.get(id);
+    this.jobs.begin(id, "RemoveWorker", urlOf(workerAddress(record.spec.url)));
+    this.drop(this.successors.get(id));
+    this.byId.delete(id);
+    this.byPlace.delete(record.place);
+    this.leave(record);
+    return record;
+  }
+
+  close(): void {
+    for (const { life } of this.all) life.end();
+  }
+
+  private create(id: string, spec: WorkerSpec, owners: Iterable<string>): WorkerRecord {
+    const { place } = workerAddress(spec.url);
+    let slot: number;
+    try {
+      slot = this.rows.claim();
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new OverloadedError(`There can be no ${error.message}`);
+    }
+    const life = new Life(
+      spec,
+      this.settings.life(spec),
+      this.around,
+      this.listener(() => record),
+    );
+    const record: WorkerRecord = {
+      id,
+      slot,
+      place,
+      spec,
+      owners: new Set(owners),
+      life,
+      found: undefined,
+      status: "pending",
+    };
+    this.all.add(record);
+    this.set(record, "pending");
+    return record;
+  }
+
+  private enter(record: WorkerRecord, job: JobType): WorkerRecord {
+    this.byId.set(record.id, record);
+    this.byPlace.set(record.place, record);
+    this.begin(record, job);
+    void this.tell();
+    return record;
+  }
+
+  private begin(record: WorkerRecord, job: JobType): WorkerRecord {
+    this.jobs.begin(record.id, job, urlOf(workerAddress(record.spec.url)));
+    void record.life.run();
+    return record;
+  }
+
+  private listener(of: () => WorkerRecord): Listener {
+    const { log } = this.around;
+    let complained = "";
+    return {
+      registered: async (found) => {
+        const record = of();
+        record.found = found;
+        if (found.kind === "grpc" && !found.models.every((id) => this.models.holds(id)))
+          throw new Error("its model was given up in the same moment");
+        await this.outside.publish();
+      },
+      late: ({ models }) => this.release(models),
+      troubled: (problem) => {
+        const record = of();
+        if (record.status === "pending") this.jobs.tell(record.id, problem);
+        if (problem === complained) return;
+        complained = problem;
+        const isNew = record.found === undefined;
+        log[isNew ? "warn" : "debug"](isNew ? "worker is not ready yet" : "health check failed", {
+          worker: record.spec.url,
+          problem,
+        });
+      },
+      changed: (status, problem) => {
+        complained = "";
+        this.changed(of(), status, problem);
+      },
+      replaced: () => {
+        const record = of();
+        log.info("another engine answers at the worker's address: it registers anew", { worker: record.spec.url });
+        this.set(record, "not_ready");
+        if (this.byId.get(record.id) === record) this.replace(record.id, record.spec);
+      },
+    };
+  }
+
+  private changed(record: WorkerRecord, status: HealthStatus, problem: string | undefined): void {
+    const { log } = this.around;
+    const worker = record.spec.url;
+    const before = record.status;
+    this.set(record, status);
+    if (status === "ready") {
+      const { dialect, models } = record.found ?? {};
+      log.info(before === "pending" ? "worker is ready" : "worker is healthy again", {
+        worker,
+        dialect,
+        model: models?.join(", "),
+      });
+      this.jobs.done(record.id);
+      if (this.successors.get(record.id) === record) this.succeed(record);
+      this.outside.ready(record);
+      return;
+    }
+    log.warn(status === "failed" ? "worker has failed" : "worker is unhealthy", { worker, problem });
+    if (status === "not_ready") this.outside.lost(record.slot);
+    if (status !== "failed") return;
+    if (before === "pending") this.jobs.fail(record.id, problem ?? "it did not become ready in time");
+    if (this.successors.get(record.id) === record) this.drop(record);
+    else if (this.settings.removesFailed) {
+      log.warn("a worker that has failed is removed", { worker });
+      this.outside.forgotten(record.owners);
+      this.remove(record.id);
+    }
+  }
+
+  private succeed(record: WorkerRecord): void {
+    const old = this.byId.get(record.id);
+    this.successors.delete(record.id);
+    this.byId.set(record.id, record);
+    this.byPlace.set(record.place, record);
+    if (old !== undefined) this.leave(old);
+  }
+
+  /** Gives up one that was to take over. */
+  private drop(successor: WorkerRecord | undefined): void {
+    if (successor === undefined) return;
+    this.successors.delete(successor.id);
+    this.leave(successor);
+  }
+
+  /** No new requests; gone when the old ones are, or have had their time. */
+  private leave(record: WorkerRecord): void {
+    this.set(record, "draining");
+    record.life.end();
+    const { log } = this.around;
+    this.end(record).catch((error: unknown) =>
+      log.error("a worker could not be taken out", { worker: record.spec.url, error }),
+    );
+  }
+
+  private async end(record: WorkerRecord): Promise<void> {
+    const { clock } = this.around;
+    const inFlight = () => this.rows.running(record.slot);
+    if (record.found !== undefined) {
+      const left = await drained(clock, inFlight, this.settings.drainMs);
+      if (left > 0)
+        this.around.log.warn("a worker is removed with requests that go on", {
+          worker: record.spec.url,
+          requests: left,
+        });
+    }
+    this.all.delete(record);
+    this.release(record.found?.models ?? []);
+    await this.tell();
+    await drained(clock, inFlight); // threads end what is left when they know
+    this.rows.free(record.slot);
+    if (!this.byId.has(record.id)) this.jobs.done(record.id);
+  }
+
+  /** Models of one that is gone: those that nobody else serves are dropped. */
+  private release(models: readonly string[]): void {
+    const served = new Set([...this.all].flatMap(({ found }) => found?.models ?? []));
+    for (const id of models) if (!served.has(id)) this.models.drop(id);
+  }
+
+  private set(record: WorkerRecord, status: WorkerStatus): void {
+    record.status = status;
+    this.rows.setState(record.slot, BOARD_STATE[status]);
+  }
+
+  private async tell(): Promise<void> {
+    const { log } = this.around;
+    await this.outside
+      .publish()
+      .catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
+  }
+}

@@ -1,0 +1,192 @@
+/** What is said of a worker as JSON: bodies of the workers' API, entries of a worker file. Names are SMG's. */
+import { InvalidRequestError } from "../errors.ts";
+import type { WorkerHealth, WorkerSpec } from "./worker-spec.ts";
+import { workerAddress } from "./worker-url.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What may be changed of a worker that goes on. */
+export type WorkerPatch = Pick<WorkerSpec, "priority" | "cost" | "labels" | "apiKey" | "health">;
+
+const ROLES = ["regular", "prefill", "decode", "encode"] as const;
+const MODES = ["http", "grpc"] as const;
+const HEALTH = {
+  timeout_secs: "timeoutSecs",
+  check_interval_secs: "checkIntervalSecs",
+  success_threshold: "successThreshold",
+  failure_threshold: "failureThreshold",
+} as const;
+
+/** Members that are kept and shown, and that nothing goes by so far. */
+const KEPT = [
+  "provider",
+  "dp_base_url",
+  "dp_rank",
+  "dp_size",
+  "kv_connector",
+  "kv_role",
+  "kv_engine_id",
+  "kv_block_size",
+  "http_pool",
+  "resilience",
+  "max_connection_attempts",
+  "load_monitor_interval_secs",
+  "multimodal_tensor_transport",
+  "multimodal_shm_min_bytes",
+  "zmq_handshake_address",
+] as const;
+const PATCHED = ["priority", "cost", "labels", "api_key", "health"] as const;
+const KNOWN: ReadonlySet<string> = new Set([
+  "url",
+  "models",
+  "worker_type",
+  "connection_mode",
+  "runtime_type",
+  "runtime",
+  "bootstrap_port",
+  ...PATCHED,
+  ...KEPT,
+]);
+
+/** A worker by its JSON, or by its address alone. Throws InvalidRequestError that names the member. */
+export function parseSpec(value: unknown): WorkerSpec {
+  if (typeof value === "string") return { url: checkedUrl(value) };
+  const body = objectOf(value, "");
+  for (const name of Object.keys(body)) if (!KNOWN.has(name)) throw wrong(name, "is unknown");
+  const mode = oneOf(body, "connection_mode", MODES);
+  const runtime = text(body, "runtime_type") ?? text(body, "runtime");
+  const further = Object.fromEntries(KEPT.filter((name) => given(body[name])).map((name) => [name, body[name]]));
+  return withoutAbsent({
+    url: checkedUrl(withScheme(text(body, "url") ?? "", mode)),
+    models: modelNames(body["models"]),
+    workerType: oneOf(body, "worker_type", ROLES),
+    runtime: runtime === "unspecified" ? undefined : runtime,
+    bootstrapPort: integer(body, "bootstrap_port", 1, 65535),
+    ...patchOf(body),
+    further: Object.keys(further).length === 0 ? undefined : further,
+  });
+}
+
+/** The body of a PATCH. Throws InvalidRequestError. */
+export function parsePatch(value: unknown): WorkerPatch {
+  const body = objectOf(value, "");
+  const names: readonly string[] = PATCHED;
+  for (const name of Object.keys(body))
+    if (!names.includes(name)) throw wrong(name, `cannot be changed: only ${names.join(", ")} can`);
+  return withoutAbsent(patchOf(body));
+}
+
+/** What is said of a worker, without its key. */
+export function specJson(spec: WorkerSpec): Json {
+  const { health = {} } = spec;
+  const told = Object.entries(HEALTH).map(([name, key]) => [name, health[key]]);
+  return withoutAbsent({
+    url: spec.url,
+    worker_type: spec.workerType ?? "regular",
+    labels: spec.labels ?? {},
+    priority: spec.priority ?? 50,
+    cost: spec.cost ?? 1,
+    bootstrap_port: spec.bootstrapPort,
+    health: withoutAbsent({
+      ...Object.fromEntries(told),
+      endpoint: health.endpoint,
+      disable_health_check: health.disable,
+    }),
+    ...spec.further,
+  });
+}
+
+function patchOf(body: Json): WorkerPatch {
+  return {
+    priority: number(body, "priority"),
+    cost: number(body, "cost"),
+    labels: labels(body["labels"]),
+    apiKey: text(body, "api_key"),
+    health: healthOf(body["health"]),
+  };
+}
+
+function healthOf(value: unknown): WorkerHealth | undefined {
+  if (!given(value)) return undefined;
+  const body = objectOf(value, "health");
+  const disable = body["disable_health_check"];
+  if (given(disable) && typeof disable !== "boolean")
+    throw wrong("health.disable_health_check", "must be true or false");
+  const counts = Object.entries(HEALTH).map(([name, key]) => [key, integer(body, name, 1, 2_000_000, "health.")]);
+  const endpoint = text(body, "endpoint", "health.");
+  return withoutAbsent({ ...Object.fromEntries(counts), endpoint, disable: disable ?? undefined });
+}
+
+/** Cards or names: a card's id, then its aliases. */
+function modelNames(value: unknown): readonly string[] | undefined {
+  if (!given(value)) return undefined;
+  if (!Array.isArray(value)) throw wrong("models", "must be a list");
+  const names = value.flatMap((entry: unknown, at): unknown[] => {
+    if (typeof entry === "string") return [entry];
+    const { id, aliases = [] } = objectOf(entry, `models[${at}]`);
+    return [id, ...(Array.isArray(aliases) ? aliases : [undefined])];
+  });
+  if (!names.every((name): name is string => typeof name === "string" && name !== ""))
+    throw wrong("models", "must be names, or cards with an id");
+  return names.length === 0 ? undefined : names;
+}
+
+function labels(value: unknown): Readonly<Record<string, string>> | undefined {
+  if (!given(value)) return undefined;
+  const body = objectOf(value, "labels");
+  for (const [name, label] of Object.entries(body))
+    if (typeof label !== "string") throw wrong(`labels.${name}`, "must be a string");
+  return body as Readonly<Record<string, string>>;
+}
+
+function checkedUrl(url: string): string {
+  workerAddress(url);
+  return url;
+}
+
+const withScheme = (url: string, mode: string | undefined): string =>
+  mode === undefined || url.includes("://") || url === "" ? url : `${mode}://${url}`;
+
+/** JSON that clients write may say null for what is absent. */
+const given = (value: unknown): boolean => value !== undefined && value !== null;
+
+const wrong = (param: string, problem: string) => new InvalidRequestError(`${param} ${problem}`, { param });
+
+function objectOf(value: unknown, name: string): Json {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw name === "" ? new InvalidRequestError("A worker must be an object") : wrong(name, "must be an object");
+  return value as Json;
+}
+
+function text(body: Json, name: string, where = ""): string | undefined {
+  const value = body[name];
+  if (!given(value)) return undefined;
+  if (typeof value !== "string" || value === "") throw wrong(where + name, "must be a text");
+  return value;
+}
+
+function number(body: Json, name: string, least = 0): number | undefined {
+  const value = body[name];
+  if (!given(value)) return undefined;
+  if (typeof value !== "number" || !(value >= least)) throw wrong(name, `must be a number of at least ${least}`);
+  return value;
+}
+
+function integer(body: Json, name: string, least: number, most: number, where = ""): number | undefined {
+  const value = body[name];
+  if (!given(value)) return undefined;
+  if (!Number.isInteger(value) || Number(value) < least || Number(value) > most)
+    throw wrong(where + name, `must be a whole number from ${least} to ${most}`);
+  return Number(value);
+}
+
+function oneOf<T extends string>(body: Json, name: string, values: readonly T[]): T | undefined {
+  const value = body[name];
+  if (!given(value)) return undefined;
+  const found = values.find((one) => one === value);
+  if (found === undefined) throw wrong(name, `must be one of ${values.join(", ")}`);
+  return found;
+}
+
+const withoutAbsent = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
