@@ -8,6 +8,7 @@ import { cardAliases, doubleCard, parseCard } from "../config/model-cards.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
 import { OverloadedError } from "../errors.ts";
+import { createBoards } from "../fleet/boards.ts";
 import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
 import { givenProblem } from "../fleet/given-template.ts";
@@ -21,7 +22,7 @@ import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
 import { type MetricsListener, startMetricsListener } from "../telemetry/metrics-listener.ts";
 import { createComputePool } from "../threads/compute-pool.ts";
-import { FleetBoard, MAX_THREADS } from "../threads/fleet-board.ts";
+import { MAX_THREADS } from "../threads/fleet-board.ts";
 import { type HistoryKeeper, startHistoryKeeperOr } from "../threads/history-keeper.ts";
 import { ListenError, startServingThreads } from "../threads/supervisor.ts";
 import { cacheFolder } from "./cache-folder.ts";
@@ -62,7 +63,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   const stop = whenAskedToStop();
   const log = createLogger({ level: config.logLevel, json: config.logJson });
   const threads = threadCount(config);
-  const board = FleetBoard.create(threads);
+  const boards = createBoards(config, threads);
   const compute = createComputePool(Math.max(1, threads >> 1), log);
   let fleet: FleetControl | undefined;
   const control: Control = {
@@ -82,7 +83,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
       process.kill(process.pid, "SIGTERM");
     });
     metrics = listenForMetrics(config, () => tokenizerCacheMetrics(known.models));
-    serving = await startServingThreads(config, threads, board, log, control, kept);
+    serving = await startServingThreads(config, threads, boards, log, control, kept);
   } catch (error) {
     await metrics?.stop();
     await kept?.close();
@@ -96,7 +97,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   if (metrics !== undefined) log.info("metrics", { url: `${clientUrl(metrics.hostname, metrics.port)}/metrics` });
   fleet = startFleetControl(
     config,
-    board,
+    boards.fleet,
     log,
     cacheFolder(config.stateDir, env),
     compute,

@@ -1,16 +1,17 @@
 import { type Engine, EngineError } from "../engines/engine.ts";
-import { fieldsOf } from "../engines/features.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
-import { ModelNotFoundError, NotOfferedError, NoWorkersError, UnsupportedError } from "../errors.ts";
-import { type LoadOf, leastLoad } from "../routing/least-load.ts";
+import { ModelNotFoundError, NotOfferedError, NoWorkersError } from "../errors.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
 import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
+import type { RetryBudget } from "../threads/limit-board.ts";
 import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../tokenizer/cache/cached-tokenizer.ts";
 import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { EnginePool } from "./engine-pool.ts";
 import type { HttpLease, Lease, LeaseAsk } from "./lease.ts";
-import { type OnBreaker, Place, type Surroundings } from "./place.ts";
+import { LostWorkers } from "./lost-workers.ts";
+import type { OnBreaker } from "./place.ts";
 import {
   emptyFleet,
   type FleetSnapshot,
@@ -20,6 +21,7 @@ import {
   type TokenizerEntry,
   type WorkerEntry,
 } from "./snapshot.ts";
+import { WorkerChoice } from "./worker-choice.ts";
 
 /** A model that this thread can serve. */
 export interface Model {
@@ -31,6 +33,8 @@ export interface Model {
   readonly quietEosTokenIds: ReadonlySet<number>;
   /** What its workers say of themselves in `WorkerEntry.waitsForReasoning`; undefined where they differ, too. */
   readonly waitsForReasoning: boolean | undefined;
+  /** Bits of `Feature` that one of its workers or another offers. */
+  readonly features: number;
 }
 
 /** A tokenizer that clients may use by itself: a model's, or one that was added. */
@@ -52,17 +56,6 @@ interface Named {
   http: HttpModelEntry | undefined;
   readonly tokenWorkers: WorkerEntry[];
   readonly httpWorkers: WorkerEntry[];
-}
-
-/** Workers that may get a request. */
-interface Candidates {
-  /** Some worker can do what is asked, if not now. */
-  isAble: boolean;
-  readonly reachable: WorkerEntry[];
-  /** They could not be reached a moment ago. */
-  readonly avoided: WorkerEntry[];
-  /** Their circuit breakers are not closed. */
-  readonly broken: WorkerEntry[];
 }
 
 const AVOID_MS = 1000;
@@ -99,22 +92,27 @@ export interface CacheChecks {
 export interface ViewOptions {
   readonly createHttpEngine?: HttpEngineFactory | undefined;
   readonly cacheChecks?: CacheChecks | undefined;
+  /** Absent: as many retries as anybody likes. */
+  readonly retryBudget?: RetryBudget | undefined;
   /** This thread's requests opened or closed the circuit breaker of a worker. */
   readonly onBreaker?: OnBreaker | undefined;
 }
 
+const UNLIMITED: RetryBudget = { deposit() {}, retryToken: () => true };
 const NO_CHECKS: CacheChecks = { verifyShare: 0, onMismatch: () => {} };
 
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
 export class FleetView {
   private snapshot: FleetSnapshot = emptyFleet;
   private names = new Map<string, Named>();
-  private readonly engines: Pool<Engine>;
-  private readonly httpEngines: Pool<HttpEngine>;
+  private readonly engines: EnginePool<Engine>;
+  private readonly httpEngines: EnginePool<HttpEngine>;
+  /** What all threads together may retry. */
+  readonly retryBudget: RetryBudget;
   private readonly checks: CacheChecks;
-  private readonly around: Surroundings;
-  private readonly load: LoadOf<WorkerEntry>;
-  private turn = 0;
+  private readonly choice: WorkerChoice;
+  /** Requests that have not begun, for when their worker turns out not to move. */
+  readonly lost = new LostWorkers();
   /** Templates of added tokenizers, compiled. */
   private readonly templates = new WeakMap<TemplateSource, () => ChatTemplate>();
 
@@ -122,17 +120,18 @@ export class FleetView {
     private readonly board: FleetBoard,
     thread: number,
     createEngine: EngineFactory,
-    { createHttpEngine = noHttpEngines, cacheChecks = NO_CHECKS, onBreaker = () => {} }: ViewOptions = {},
+    {
+      createHttpEngine = noHttpEngines,
+      cacheChecks = NO_CHECKS,
+      retryBudget = UNLIMITED,
+      onBreaker = () => {},
+    }: ViewOptions = {},
   ) {
     this.checks = cacheChecks;
-    this.around = { board, thread, onBreaker };
-    this.load = {
-      running: ({ slot }) => board.running(slot),
-      queuedTokens: ({ slot }) => board.queuedTokens(slot),
-      kvTenths: ({ slot }) => board.kvTenths(slot),
-    };
-    this.engines = new Pool(createEngine);
-    this.httpEngines = new Pool(createHttpEngine);
+    this.retryBudget = retryBudget;
+    this.choice = new WorkerChoice({ board, thread, onBreaker });
+    this.engines = new EnginePool(createEngine);
+    this.httpEngines = new EnginePool(createHttpEngine);
   }
 
   /** Takes over a new state of the fleet. Connections and tokenizers of what stays are kept. */
@@ -164,6 +163,7 @@ export class FleetView {
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
         waitsForReasoning: agreed(its.tokenWorkers),
+        features: offered(its.tokenWorkers),
       };
     }
     for (const entry of httpModels(snapshot)) named(entry.id).http = entry;
@@ -218,9 +218,8 @@ export class FleetView {
   }
 
   private unknown(name: string): NoWorkersError | ModelNotFoundError {
-    return this.snapshot.workers.length < this.snapshot.expected
-      ? new NoWorkersError(name)
-      : new ModelNotFoundError(name);
+    const { workers, expected, starting = expected - workers.length } = this.snapshot;
+    return starting > 0 ? new NoWorkersError(name) : new ModelNotFoundError(name);
   }
 
   /** Tokenizers that were added, in whatever state. */
@@ -259,78 +258,14 @@ export class FleetView {
    */
   lease(model: Model, ask: LeaseAsk = {}): Lease {
     const { id } = model.entry;
-    return this.book(id, this.names.get(id)?.tokenWorkers ?? [], ask, this.engines);
+    return this.choice.book(id, this.names.get(id)?.tokenWorkers ?? [], ask, this.engines);
   }
 
   /** The same among the HTTP workers of a model, by its name or alias. Throws ModelNotFoundError, too. */
   leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
     const its = this.names.get(name);
     if (its === undefined) throw this.unknown(name);
-    return this.book(its.id, its.httpWorkers, ask, this.httpEngines);
-  }
-
-  private book<E extends { close(): void }>(
-    model: string,
-    workers: readonly WorkerEntry[],
-    { needs = 0, tokens = 0, tried }: LeaseAsk,
-    engines: Pool<E>,
-  ): Place<E> {
-    const { board, thread } = this.around;
-    for (;;) {
-      const now = Date.now();
-      const candidates = this.candidates(workers, needs, tried, now);
-      if (!candidates.isAble && workers.length > 0) throw unsupported(model, workers, needs);
-      const [worker, isProbe] = this.choose(model, candidates, tried !== undefined && tried.size > 0, now);
-      let engine: E;
-      try {
-        engine = engines.get(worker);
-      } catch (error) {
-        if (isProbe) board.breaker.probed(worker.slot, thread, "neutral", now);
-        throw error;
-      }
-      if (board.book(worker.slot, thread, tokens, now)) return new Place(this.around, worker, engine, tokens, isProbe);
-    }
-  }
-
-  private candidates(
-    workers: readonly WorkerEntry[],
-    needs: number,
-    tried: ReadonlySet<number> | undefined,
-    now: number,
-  ): Candidates {
-    const { board } = this.around;
-    const found: Candidates = { isAble: false, reachable: [], avoided: [], broken: [] };
-    for (const worker of workers) {
-      if (missing(worker, needs) !== 0) continue;
-      found.isAble = true;
-      const { slot } = worker;
-      if (board.state(slot) !== WorkerState.ready || tried?.has(slot) === true) continue;
-      if (!board.breaker.isClosed(slot)) found.broken.push(worker);
-      else (board.isAvoided(slot, now) ? found.avoided : found.reachable).push(worker);
-    }
-    return found;
-  }
-
-  /**
-   * A worker, and whether it is tried after its circuit breaker was open. Such a try comes first, as there is one at a time, but is not
-   * made with a request that has failed elsewhere.
-   */
-  private choose(
-    model: string,
-    { reachable, avoided, broken }: Candidates,
-    hasFailed: boolean,
-    now: number,
-  ): readonly [WorkerEntry, boolean] {
-    const { board, thread } = this.around;
-    const closed = reachable.length > 0 ? reachable : avoided;
-    if (broken.length > 0 && (closed.length === 0 || !hasFailed)) {
-      const probe = broken.find(({ slot }) => board.breaker.tryProbe(slot, thread, now));
-      if (probe !== undefined) return [probe, true];
-    }
-    const worker = leastLoad(closed, this.load, this.turn++);
-    if (worker !== undefined) return [worker, false];
-    const waits = broken.map(({ slot }) => board.breaker.waitMs(slot, now)).filter(Number.isFinite);
-    throw new NoWorkersError(model, waits.length === 0 ? 1 : Math.max(1, Math.ceil(Math.min(...waits) / 1000)));
+    return this.choice.book(its.id, its.httpWorkers, ask, this.httpEngines);
   }
 
   /** The worker could not be reached: others are preferred for a second. */
@@ -346,41 +281,7 @@ export class FleetView {
 
 const httpModels = ({ httpModels: entries = [] }: FleetSnapshot): readonly HttpModelEntry[] => entries;
 
-/** Bits of `needs` that a worker lacks. One that told nothing of itself is taken at its best. */
-const missing = ({ facts }: WorkerEntry, needs: number): number => (facts === undefined ? 0 : needs & ~facts.features);
-
-/** What is told where every worker lacks something: what the one lacks that lacks least. */
-function unsupported(model: string, workers: readonly WorkerEntry[], needs: number): UnsupportedError {
-  const lacks = workers.map((worker) => fieldsOf(missing(worker, needs)));
-  const fields = lacks.reduce((least, one) => (one.length < least.length ? one : least));
-  const param = fields.find((field) => !field.includes(" "));
-  return new UnsupportedError(`The engines of the model '${model}' do not offer ${fields.join(", ")}`, {
-    ...(param !== undefined && { param }),
-  });
-}
-
-/** One thread's connections of one kind: made when they are first needed, and anew for a worker that registers anew. */
-class Pool<E extends { close(): void }> {
-  private readonly open = new Map<number, E>();
-
-  constructor(private readonly create: (worker: WorkerEntry) => E) {}
-
-  get(worker: WorkerEntry): E {
-    let engine = this.open.get(worker.slot);
-    if (engine === undefined) {
-      engine = this.create(worker);
-      this.open.set(worker.slot, engine);
-    }
-    return engine;
-  }
-
-  /** Closes what belongs to none of the workers. */
-  keep(workers: readonly WorkerEntry[]): void {
-    const slots = new Set(workers.map(({ slot }) => slot));
-    for (const [slot, engine] of this.open) {
-      if (slots.has(slot)) continue;
-      this.open.delete(slot);
-      engine.close();
-    }
-  }
-}
+/** What workers offer between them; all where one has not told. */
+const offered = (workers: readonly WorkerEntry[]): number =>
+  workers.reduce((bits, { facts }) => bits | (facts?.features ?? ALL_FEATURES), 0) || ALL_FEATURES;
+const ALL_FEATURES = ~0;

@@ -4,6 +4,7 @@ import type { Control } from "../fleet/control-link.ts";
 import type { FleetView } from "../fleet/view.ts";
 import type { HistoryStore } from "../history/store.ts";
 import type { Logger } from "../telemetry/log.ts";
+import type { Admission } from "./admission.ts";
 import type { RequestScopes } from "./request-scope.ts";
 import type { RunRegistry } from "./runs.ts";
 
@@ -13,6 +14,8 @@ export interface ServerContext {
   readonly fleet: FleetView;
   readonly control: Control;
   readonly scopes: RequestScopes;
+  /** Absent where as many requests may run as come. */
+  readonly admission?: Admission | undefined;
   readonly log: Logger;
   /** What clients have stored; null: nothing is (`--history none`). */
   readonly history: HistoryStore | null;

@@ -59,7 +59,11 @@ export class RequestScopes {
   /** Requests so far. */
   begun = 0;
 
-  constructor(private readonly timeoutSecs: number) {}
+  /** `onFinished` is called once for each request. */
+  constructor(
+    private readonly timeoutSecs: number,
+    private readonly onFinished: (scope: RequestScope) => void = () => {},
+  ) {}
 
   /** Requests that are open. */
   get size(): number {
@@ -75,7 +79,9 @@ export class RequestScopes {
   }
 
   private readonly onFinish = (request: OpenRequest): void => {
-    if (!this.open.delete(request) || this.open.size > 0) return;
+    if (!this.open.delete(request)) return;
+    this.onFinished(request);
+    if (this.open.size > 0) return;
     clearTimeout(this.timer);
     this.timer = undefined;
     for (const resolve of this.idle.splice(0)) resolve();

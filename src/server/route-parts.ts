@@ -3,8 +3,10 @@
 import type { TSchema } from "@sinclair/typebox";
 import { compiledSchema } from "../apis/shared/compiled-schema.ts";
 import { NotFoundError } from "../errors.ts";
+import { LIMITED_PATHS } from "./admission.ts";
 import { readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
+import { pathOf } from "./failure.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { invalidBody, type SchemaProblem } from "./validation.ts";
 
@@ -31,7 +33,7 @@ export const routeDetail =
 export function jsonBody(
   begin: Begin,
   kind: string,
-  { config }: Pick<ServerContext, "config">,
+  { config, admission }: Pick<ServerContext, "config" | "admission">,
   schema: TSchema,
   mayLack = false,
 ) {
@@ -41,9 +43,17 @@ export function jsonBody(
   };
   const rule = { limit: config.maxPayloadSize, mayLack, checkLarge };
   return ({ request }: { request: Request }) => {
-    begin(request, kind);
-    return readJson(request, rule);
+    const scope = begin(request, kind);
+    // the body is read meanwhile: while it is not, nobody would notice that the client leaves
+    const turn = admission !== undefined && isLimited(request) ? admission.enter(scope) : undefined;
+    const body = readJson(request, rule);
+    return turn === undefined ? body : Promise.all([body, turn]).then(([value]) => value);
   };
+}
+
+function isLimited({ url }: Request): boolean {
+  const path = pathOf(url);
+  return LIMITED_PATHS.has(path.endsWith("/") ? path.slice(0, -1) : path);
 }
 
 /** Works within the scope of a request, and finishes it. */

@@ -8,6 +8,8 @@ import { type HistorySetting, openHistory } from "../history/open.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
 import { collect, startHeapCare } from "../threads/heap-care.ts";
+import { LimitBoard } from "../threads/limit-board.ts";
+import { Admission } from "./admission.ts";
 import { createApp } from "./app.ts";
 import type { ServerContext } from "./context.ts";
 import { watchLostRuns } from "./lost-runs.ts";
@@ -19,6 +21,8 @@ import { warmUp } from "./warm-up.ts";
 export interface ServingOptions {
   readonly config: ServeConfig;
   readonly board: SharedArrayBuffer;
+  /** Memory of the limit board. */
+  readonly limits: SharedArrayBuffer;
   /** This thread's column on the board. */
   readonly thread: number;
   readonly port: number;
@@ -66,12 +70,13 @@ const TIDY_AFTER_MS = 500;
 
 /** `kept` is closed when the serving stops. */
 export function startServing(
-  { config, board, thread, threads, port }: Omit<ServingOptions, "kept">,
+  { config, board, limits, thread, threads, port }: Omit<ServingOptions, "kept">,
   control: Control,
   kept: Pick<ServerContext, "history" | "sealer">,
 ): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
+  const limitBoard = LimitBoard.open(limits, thread);
   const fleet = new FleetView(
     FleetBoard.open(board),
     thread,
@@ -91,17 +96,20 @@ export function startServing(
             mismatches,
           }),
       },
+      retryBudget: limitBoard,
       onBreaker: ({ url }, became) =>
         log[became === "open" ? "warn" : "info"](`the circuit breaker of a worker is ${became}`, { worker: url }),
     },
   );
-  const scopes = new RequestScopes(config.requestTimeoutSecs);
+  const admission = limitBoard.isLimited ? new Admission(limitBoard, config.queueTimeoutSecs) : undefined;
+  const scopes = new RequestScopes(config.requestTimeoutSecs, (scope) => admission?.leave(scope));
   let draining = false;
   const context: ServerContext = {
     config,
     fleet,
     control,
     scopes,
+    admission,
     log,
     ...kept,
     runs: new RunRegistry(),

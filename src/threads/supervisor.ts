@@ -1,11 +1,11 @@
 import type { ServeConfig } from "../config/serve-options.ts";
+import type { Boards } from "../fleet/boards.ts";
 import { answerer, type Control } from "../fleet/control-link.ts";
 import { emptyFleet, type FleetSnapshot } from "../fleet/snapshot.ts";
 import { HistorySetupError } from "../history/errors.ts";
 import { workerUrl } from "../program.ts";
 import { type KeptOptions, openKept, startServing } from "../server/serving.ts";
 import type { Logger } from "../telemetry/log.ts";
-import type { FleetBoard } from "./fleet-board.ts";
 import type { FromThread, ToThread } from "./messages.ts";
 
 /** All serving threads of the process, whatever their number. */
@@ -35,17 +35,17 @@ export interface KeptForThreads extends KeptOptions {
 export async function startServingThreads(
   config: ServeConfig,
   threads: number,
-  board: FleetBoard,
+  boards: Boards,
   log: Logger,
   control: Control,
   kept: KeptForThreads,
   entry: URL = workerUrl("threads/serving-thread"),
   pingMs = PING_MS,
 ): Promise<ServingThreads> {
-  if (threads > 1) return startWorkers(config, threads, board, log, control, kept, entry, pingMs);
+  if (threads > 1) return startWorkers(config, threads, boards, log, control, kept, entry, pingMs);
   const opened = await openKept(kept, kept.connect());
   try {
-    const options = { config, board: board.memory, thread: 0, threads: 1, port: config.port };
+    const options = { config, ...memoryOf(boards), thread: 0, threads: 1, port: config.port };
     const serving = startServing(options, control, opened);
     return {
       hostname: serving.hostname,
@@ -64,6 +64,8 @@ export async function startServingThreads(
     throw listenError(config, error);
   }
 }
+
+const memoryOf = ({ fleet, limits }: Boards) => ({ board: fleet.memory, limits: limits.memory });
 
 function listenError(config: ServeConfig, error: unknown): ListenError {
   const { code, message } = error as { code?: string; message: string };
@@ -96,7 +98,7 @@ const SHUTDOWN_MARGIN_MS = 3000;
 async function startWorkers(
   config: ServeConfig,
   count: number,
-  board: FleetBoard,
+  boards: Boards,
   log: Logger,
   control: Control,
   { connect, history, sealingKey }: KeptForThreads,
@@ -145,7 +147,8 @@ async function startWorkers(
         questions.close();
         reject(new ListenError("the serving thread ended"));
         thread.worker = undefined;
-        board.forgetThread(index);
+        boards.fleet.forgetThread(index);
+        boards.limits.forgetThread(index);
         drained[index]?.();
         for (const check of thread.waiting) check();
         if (stopping) return;
@@ -159,7 +162,7 @@ async function startWorkers(
       });
       const port = bound?.port ?? config.port;
       const kept = { history, sealingKey };
-      const options = { config, board: board.memory, thread: index, threads: count, port, kept };
+      const options = { config, ...memoryOf(boards), thread: index, threads: count, port, kept };
       const historyPort = connect();
       const message: ToThread = { type: "start", options, fleet, historyPort };
       worker.postMessage(message, historyPort === undefined ? [] : [historyPort]);

@@ -145,6 +145,7 @@ export class ResponsesSession {
     let active: { id: string; lane: string | undefined; request: ResponsesRequest } | undefined;
     let object: Loose | undefined;
     try {
+      await context.admission?.enter(scope);
       const before = this.memory.items(request.previous_response_id ?? "");
       const [asked, work] = generates
         ? await this.toRun(request, scope, before)

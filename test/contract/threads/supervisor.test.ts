@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
+import { createBoards } from "../../../src/fleet/boards.ts";
 import { type FleetControl, startFleetControl } from "../../../src/fleet/control.ts";
 import { simulatorOptions } from "../../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../../src/simulator/simulator.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
-import { FleetBoard } from "../../../src/threads/fleet-board.ts";
+import type { FleetBoard } from "../../../src/threads/fleet-board.ts";
 import { type ServingThreads, startServingThreads } from "../../../src/threads/supervisor.ts";
 import { testCompute, testControl } from "../../support/control.ts";
 import { doorsFolder } from "../../support/doors.ts";
@@ -40,11 +41,12 @@ describe("serving threads that die", () => {
       ],
       env: {},
     }).values;
-    board = FleetBoard.create(THREADS);
+    const boards = createBoards(config, THREADS);
+    board = boards.fleet;
     serving = await startServingThreads(
       config,
       THREADS,
-      board,
+      boards,
       log,
       testControl,
       keptNowhere,

@@ -2,17 +2,20 @@
 import type { Sealer } from "../../../src/apis/shared/seal.ts";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../../../src/config/serve-options.ts";
+import { createBoards } from "../../../src/fleet/boards.ts";
 import type { Control } from "../../../src/fleet/control-link.ts";
 import type { FleetSnapshot, ModelEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
 import type { HistoryStore } from "../../../src/history/store.ts";
+import { Admission } from "../../../src/server/admission.ts";
 import { createApp } from "../../../src/server/app.ts";
 import type { ServerContext } from "../../../src/server/context.ts";
 import { RequestScopes } from "../../../src/server/request-scope.ts";
 import { type ResponsesSocket, responsesSocket } from "../../../src/server/responses-socket.ts";
 import type { RunRegistry } from "../../../src/server/runs.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
-import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { type FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { LimitBoard } from "../../../src/threads/limit-board.ts";
 import { testControl } from "../../support/control.ts";
 import { testHistory, testKept } from "../../support/kept.ts";
 import { demoHandle, demoTemplate, END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
@@ -43,6 +46,7 @@ export interface Gateway {
   readonly engine: ScriptedEngine;
   readonly scopes: RequestScopes;
   readonly board: FleetBoard;
+  readonly limits: LimitBoard;
   readonly slot: number;
   readonly logged: string[];
   /** The fleet that it began with. */
@@ -69,7 +73,8 @@ export function startGateway(
 ): Gateway {
   const { values } = resolveOptions(serveOptions, { args, env: {} });
   const config: ServeConfig = values;
-  const board = FleetBoard.create(1);
+  const boards = createBoards(config, 1);
+  const board = boards.fleet;
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
   const fleet = new FleetView(board, 0, () => engine);
@@ -80,7 +85,9 @@ export function startGateway(
     tokenizers: [],
   };
   fleet.apply(snapshot);
-  const scopes = new RequestScopes(config.requestTimeoutSecs);
+  const limits = LimitBoard.open(boards.limits.memory, 0);
+  const admission = limits.isLimited ? new Admission(limits, config.queueTimeoutSecs) : undefined;
+  const scopes = new RequestScopes(config.requestTimeoutSecs, (scope) => admission?.leave(scope));
   const logged: string[] = [];
   const log = createLogger({ level: "debug", json: true, write: (line) => logged.push(line) });
   const kept = testKept(history);
@@ -89,6 +96,7 @@ export function startGateway(
     fleet,
     control,
     scopes,
+    admission,
     log,
     ...kept,
     draining: () => gateway.draining,
@@ -113,6 +121,7 @@ export function startGateway(
     engine,
     scopes,
     board,
+    limits,
     slot,
     logged,
     snapshot,

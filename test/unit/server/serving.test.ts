@@ -2,8 +2,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
+import { createBoards } from "../../../src/fleet/boards.ts";
 import { type Serving, startServing } from "../../../src/server/serving.ts";
-import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { type FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { testControl } from "../../support/control.ts";
 import { testKept } from "../../support/kept.ts";
 import { startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
@@ -25,10 +26,15 @@ function start(args: string[], port = 0): { url: string; board: FleetBoard; slot
     args: ["--host", "127.0.0.1", "--log-level", "error", ...args],
     env: {},
   });
-  const board = FleetBoard.create(1);
+  const boards = createBoards(config, 1);
+  const board = boards.fleet;
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
-  serving = startServing({ config, board: board.memory, thread: 0, port, threads: 1 }, testControl, testKept());
+  serving = startServing(
+    { config, board: board.memory, limits: boards.limits.memory, thread: 0, port, threads: 1 },
+    testControl,
+    testKept(),
+  );
   return { url: `http://127.0.0.1:${serving.port}`, board, slot, serving };
 }
 

@@ -10,10 +10,13 @@ const PARTS: Readonly<Record<string, string>> = {
   "threads/board-layout.ts": "boards",
   "threads/breaker-cells.ts": "boards",
   "threads/fleet-board.ts": "boards",
+  "threads/limit-board.ts": "boards",
   "threads/load-record.ts": "boards",
+  "threads/permits.ts": "boards",
   "threads/heap-care.ts": "heap-care",
   // Seals are made by the client APIs, from a key that the request's context carries.
   "apis/shared/seal.ts": "seals",
+  "server/admission.ts": "request",
   "server/context.ts": "request",
   "server/event-stream.ts": "request",
   "server/runs.ts": "request",
@@ -58,7 +61,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   history: ["errors.ts"],
   seals: [],
-  request: ["errors.ts", "config", "telemetry", "fleet", "history", "seals"],
+  request: ["errors.ts", "config", "telemetry", "boards", "fleet", "history", "seals"],
   apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request", "parsers", "history", "seals"],
   server: [
     "errors.ts",

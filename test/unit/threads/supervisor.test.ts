@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
+import { createBoards } from "../../../src/fleet/boards.ts";
 import type { FleetSnapshot } from "../../../src/fleet/snapshot.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
-import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { WorkerState } from "../../../src/threads/fleet-board.ts";
 import { ListenError, type ServingThreads, startServingThreads } from "../../../src/threads/supervisor.ts";
 import { testControl } from "../../support/control.ts";
 import { keptNowhere } from "../../support/kept.ts";
@@ -22,12 +23,13 @@ async function start(count: number, port = 0, pingMs?: number) {
     args: ["--host", "127.0.0.1", "--port", String(port), "--log-level", "error"],
     env: {},
   });
-  const board = FleetBoard.create(count);
+  const boards = createBoards(config, count);
+  const board = boards.fleet;
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
   const lines: string[] = [];
   const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
-  threads = await startServingThreads(config, count, board, log, testControl, keptNowhere, MORTAL, pingMs);
+  threads = await startServingThreads(config, count, boards, log, testControl, keptNowhere, MORTAL, pingMs);
   const url = `http://127.0.0.1:${threads.port}`;
   return { threads, url, board, slot, lines };
 }
@@ -118,7 +120,7 @@ test("a history that cannot be opened keeps the threads from starting, and is na
   const log = createLogger({ level: "error", json: false, write: () => {} });
   const kept = { ...keptNowhere, history: { url: "redis://127.0.0.1:1" } };
   for (const count of [1, 2]) {
-    const starting = startServingThreads(values, count, FleetBoard.create(count), log, testControl, kept);
+    const starting = startServingThreads(values, count, createBoards(values, count), log, testControl, kept);
     await expect(starting).rejects.toThrow(/store of responses/);
     await expect(starting).rejects.not.toThrow(/listen/);
   }
