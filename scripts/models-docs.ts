@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ENGINE_CONSTRAINTS } from "../src/apis/shared/planning.ts";
-import { SUPPORTED_DIALECTS } from "../src/engines/dialects.ts";
+import { DIALECTS, type Dialect } from "../src/engines/dialects.ts";
+import { constraintsOf } from "../src/engines/features.ts";
 import { chosenParsers, modelTemplate } from "../src/fleet/model-kind.ts";
 import { planTools } from "../src/generation/tools/plan.ts";
 import { TOOL_FAMILIES } from "../src/parsers/families/index.ts";
@@ -96,18 +97,26 @@ const codes = (names: readonly string[]) => names.map(code).join(", ");
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
-/** The engines that are spoken to. */
-const engines = SUPPORTED_DIALECTS;
+/** The engines that are spoken to, those together that are held to the same. */
+const ENGINES: readonly (readonly Dialect[])[] = [
+  DIALECTS.filter(({ features }) => constraintsOf(features).size > 0),
+  DIALECTS.filter(({ features }) => constraintsOf(features).size === 0),
+];
+const forcedHeads = ENGINES.map((dialects) => `Forced call, ${codes(dialects.map(({ name }) => name))}`);
+const forcedCells = (tool: string | undefined): string[] =>
+  ENGINES.map((dialects) => [...new Set(dialects.map((dialect) => forcedBy(tool, dialect)))].join(", "));
 
 /** How an engine is made to call a tool in the form that this parser reads. */
-function forcedBy(tool: string | undefined): string {
+function forcedBy(tool: string | undefined, { features }: Dialect): string {
+  const engineConstraints = constraintsOf(features);
+  if (engineConstraints.size === 0) return "refused";
   const { constraint } = planTools(
     {
       tools: [{ type: "function", name: "f", strict: false }],
       toolChoice: { mode: "required" },
       parallelToolCalls: true,
     },
-    { toolParser: tool, startsInReasoning: false, engineConstraints: ENGINE_CONSTRAINTS },
+    { toolParser: tool, startsInReasoning: false, engineConstraints },
   );
   if (constraint === undefined) throw new Error(`a call for ${tool} would not be forced`);
   return { json_schema: "JSON schema", structural_tag: "structural tag" }[constraint.kind as string] ?? constraint.kind;
@@ -145,22 +154,20 @@ function familyTable(): string {
   const rows = FAMILIES.map((each) => {
     const { encoder, reasoning, tool } = familyTraits(each);
     const template = encoder === undefined ? "Jinja" : `native encoder ${code(encoder)}`;
-    return [each.family, template, code(reasoning), code(tool), ...engines.map(() => forcedBy(tool))];
+    return [each.family, template, code(reasoning), code(tool), ...forcedCells(tool)];
   });
-  const forced = engines.map((engine) => `Forced call, ${code(engine)}`);
-  return table(["Family", "Prompts by", "Reasoning parser", "Tool parser", ...forced], rows);
+  return table(["Family", "Prompts by", "Reasoning parser", "Tool parser", ...forcedHeads], rows);
 }
 
 function toolTable(): string {
   const { tool } = parserNames();
   const rows = Object.keys(TOOL_FAMILIES).map((name) => {
     const also = tool.filter((alias) => alias !== name && toolParserName(alias) === name);
-    return [code(name), codes(also), ...engines.map(() => forcedBy(name)), besideFormat(name)];
+    return [code(name), codes(also), ...forcedCells(name), besideFormat(name)];
   });
   const off = tool.filter((name) => toolParserName(name) === undefined);
-  rows.push(["no parser", codes(off), ...engines.map(() => forcedBy(undefined)), besideFormat(undefined)]);
-  const forced = engines.map((engine) => `Forced call, ${code(engine)}`);
-  return table(["Tool parser", "Also called", ...forced, "A call beside a format"], rows);
+  rows.push(["no parser", codes(off), ...forcedCells(undefined), besideFormat(undefined)]);
+  return table(["Tool parser", "Also called", ...forcedHeads, "A call beside a format"], rows);
 }
 
 const STARTS = {

@@ -13,6 +13,8 @@ export interface ControlRules {
   readonly modelNeedsServer?: boolean;
   /** Of a GetServerInfoResponse. */
   server(reply: PlainMessage): ServerInfo;
+  /** `EngineFacts.waitsForReasoning`, by what the engine tells. */
+  waitsForReasoning(labels: Readonly<Record<string, string>>): boolean | undefined;
   /** GetLoadsRequest. */
   readonly loadsAsk?: PlainMessage;
   /** Whether a waiting count of uncached tokens that is 0 is told, and not just unknown. */
@@ -23,6 +25,11 @@ export interface ControlRules {
 export const abortTogether: ControlRules["abort"] = (requestIds) => [{ request_ids: requestIds }];
 /** AbortRequest with one id. */
 export const abortEach: ControlRules["abort"] = (requestIds) => requestIds.map((request_id) => ({ request_id }));
+
+/** Where an engine says that it starts to constrain. */
+export const constrainedStart: ControlRules["waitsForReasoning"] = (labels) =>
+  STARTS[labels["constrained_decoding_start"] ?? ""];
+const STARTS: Readonly<Record<string, boolean>> = { after_reasoning: true, first_token: false };
 
 export const healthyFlag: ControlRules["healthy"] = (reply) => ({
   healthy: reply["healthy"] === true,

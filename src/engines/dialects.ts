@@ -3,9 +3,17 @@ import type { ProtoText } from "../protobuf/proto-text.ts";
 import type { ControlRules } from "./control-rules.ts";
 import type { EmbedRules } from "./embed.ts";
 import type { EngineFacts } from "./facts.ts";
-import { Feature } from "./features.ts";
+import { Feature, type FeatureName } from "./features.ts";
 import type { GenerateRules } from "./generate-rules.ts";
+import { mlxControl } from "./mlx/info.ts";
+import { mlxGenerate } from "./mlx/rules.ts";
 import { PROTOS } from "./protos.ts";
+import { sglangControl } from "./sglang/info.ts";
+import { sglangGenerate } from "./sglang/rules.ts";
+import { tokenspeedControl } from "./tokenspeed/info.ts";
+import { tokenspeedGenerate } from "./tokenspeed/rules.ts";
+import { trtllmControl } from "./trtllm/info.ts";
+import { trtllmGenerate } from "./trtllm/rules.ts";
 import { vllmControl } from "./vllm/info.ts";
 import { vllmGenerate } from "./vllm/rules.ts";
 
@@ -20,6 +28,10 @@ export interface Dialect {
   readonly features: number;
   /** Most rows of top logprobs; 0: no limit known. */
   readonly maxLogprobs: number;
+  /** Fields, as [message, field], without which an engine would drop what a feature asks for: older ones lack them. */
+  readonly needsFields?: Readonly<Partial<Record<FeatureName, readonly [string, string]>>>;
+  /** A pin to a rank is dropped by engines that have but one. */
+  readonly pinsOnlyAmongRanks?: boolean;
   readonly generate: GenerateRules;
   readonly embed?: EmbedRules;
   readonly control: ControlRules;
@@ -32,17 +44,79 @@ export const DIALECTS: readonly Dialect[] = [
     proto: PROTOS.vllm,
     service: "vllm.grpc.engine.VllmEngine",
     probe: "HealthCheck",
-    features: allBut("none"),
+    features: allBut(),
     maxLogprobs: 20,
     generate: vllmGenerate,
     embed: { path: "/vllm.grpc.engine.VllmEngine/Embed", embedding: 1, promptTokens: 2, dimension: 3 },
     control: vllmControl,
   },
+  {
+    name: "sglang",
+    proto: PROTOS.sglang,
+    service: "sglang.grpc.scheduler.SglangScheduler",
+    probe: "GetModelInfo",
+    // No field for a seed; a rank is not read.
+    features: allBut("seed", "dataParallelRank"),
+    maxLogprobs: 0,
+    generate: sglangGenerate,
+    embed: {
+      path: "/sglang.grpc.scheduler.SglangScheduler/Embed",
+      embedding: 5,
+      promptTokens: 6,
+      dimension: 4,
+    },
+    control: sglangControl,
+  },
+  {
+    name: "tokenspeed",
+    proto: PROTOS.tokenspeed,
+    service: "tokenspeed.grpc.scheduler.TokenSpeedScheduler",
+    probe: "GetModelInfo",
+    features: allBut("embed", "promptLogprobs"),
+    maxLogprobs: 0,
+    needsFields: {
+      seed: ["SamplingParams", "sampling_seed"],
+      dataParallelRank: ["GenerateRequest", "data_parallel_rank"],
+    },
+    pinsOnlyAmongRanks: true,
+    generate: tokenspeedGenerate,
+    control: tokenspeedControl,
+  },
+  {
+    name: "trtllm",
+    proto: PROTOS.trtllm,
+    service: "trtllm.TrtllmService",
+    probe: "GetModelInfo",
+    // GetTokenizer is declared, but not served.
+    features: allBut("embed", "logitBias", "dataParallelRank", "loads", "flushCache", "profile", "tokenizer"),
+    maxLogprobs: 0,
+    generate: trtllmGenerate,
+    control: trtllmControl,
+  },
+  {
+    name: "mlx",
+    proto: PROTOS.mlx,
+    service: "mlx.grpc.engine.MlxEngine",
+    probe: "GetModelInfo",
+    features:
+      Feature.generate |
+      Feature.logprobs |
+      Feature.logitBias |
+      Feature.seed |
+      Feature.minP |
+      Feature.frequencyPenalty |
+      Feature.presencePenalty |
+      Feature.ignoreEos |
+      Feature.tokenizer,
+    maxLogprobs: 0,
+    generate: mlxGenerate,
+    control: mlxControl,
+  },
 ];
 
-function allBut(...missing: readonly (keyof typeof Feature | "none")[]): number {
+function allBut(...missing: readonly FeatureName[]): number {
   let bits = 0;
-  for (const [name, bit] of Object.entries(Feature)) if (!missing.includes(name as keyof typeof Feature)) bits |= bit;
+  for (const name of Object.keys(Feature) as FeatureName[]) if (!missing.includes(name)) bits |= Feature[name];
   return bits;
 }
 

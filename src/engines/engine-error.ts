@@ -40,11 +40,32 @@ export function withoutAddresses(text: string): string {
   return safe;
 }
 
+/** Trailers by which engines say more than a status does. */
+const CONSTRAINT_FAILED = "smg-constraint-failed";
+const RETRY_AFTER = "retry-after";
+const PUSHBACK = "grpc-retry-pushback-ms";
+
+/** The pause that trailers ask for: milliseconds of gRPC's own, else seconds or a date as in HTTP. Negative or broken ones are none. */
+function retryAfterMs(metadata: GrpcError["metadata"], now: number): number | undefined {
+  const pushback = metadata[PUSHBACK];
+  if (typeof pushback === "string" && /^\d{1,9}$/.test(pushback)) return Number(pushback);
+  const after = metadata[RETRY_AFTER];
+  if (typeof after !== "string") return undefined;
+  if (/^\d{1,6}(\.\d{1,6})?$/.test(after)) return Math.round(Number(after) * 1000);
+  const wait = Date.parse(after) - now;
+  return wait >= 0 ? wait : undefined;
+}
+
 /** The EngineError of whatever a channel or a decoder threw. CANCELLED counts as ours; a caller that did not cancel must look. */
 export function toEngineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error;
   if (!(error instanceof GrpcError))
     return new EngineError("failed", "the engine's answer could not be understood", { cause: error });
-  const kind = KIND_OF_STATUS[error.code] ?? "failed";
-  return new EngineError(kind, withoutAddresses(error.details) || FALLBACK_TEXT[kind], { cause: error });
+  const { code, details, metadata } = error;
+  const failedConstraint = code === GrpcStatus.FAILED_PRECONDITION && metadata[CONSTRAINT_FAILED] !== undefined;
+  const kind = failedConstraint ? "constraint" : (KIND_OF_STATUS[code] ?? "failed");
+  return new EngineError(kind, withoutAddresses(details) || FALLBACK_TEXT[kind], {
+    cause: error,
+    retryAfterMs: retryAfterMs(metadata, Date.now()),
+  });
 }

@@ -51,6 +51,8 @@ export interface GenerateRequest {
   readonly dataParallelRank?: number;
   /** Every id that ends an answer of the model: engines that know none of their own, or not all, are told. */
   readonly eosTokenIds?: readonly number[];
+  /** The prompt ends inside the model's reasoning. */
+  readonly startsInReasoning?: boolean;
   /** W3C trace context and the like; sent as call metadata. */
   readonly metadata?: Readonly<Record<string, string>>;
 }

@@ -39,6 +39,19 @@ const CONSTRAINTS: Readonly<Record<Constraint["kind"], number>> = {
   choice: Feature.choice,
 };
 
+const sets = new Map<number, ReadonlySet<Constraint["kind"]>>();
+
+/** Kinds of constraints among `features`. */
+export function constraintsOf(features: number): ReadonlySet<Constraint["kind"]> {
+  let kinds = sets.get(features);
+  if (kinds === undefined) {
+    const all = Object.entries(CONSTRAINTS) as [Constraint["kind"], number][];
+    kinds = new Set(all.filter(([, bit]) => (features & bit) !== 0).map(([kind]) => kind));
+    sets.set(features, kinds);
+  }
+  return kinds;
+}
+
 /** Features without which a request would not be done as asked. Neutral values need nothing. */
 export function featuresOf({
   sampling,

@@ -11,7 +11,7 @@ import {
 import type { CallOptions, Channel, ChannelOptions, StreamCall, StreamHandler } from "./channel.ts";
 import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 import { GrpcJsConnector } from "./grpc-js-connector.ts";
-import { metadataToHeaders } from "./grpc-metadata.ts";
+import { isMetadata, metadataToHeaders } from "./grpc-metadata.ts";
 
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 const asBytes = (bytes: Buffer): Uint8Array => bytes;
@@ -50,8 +50,7 @@ function toGrpcError(status: StatusObject): GrpcError {
   if (status.code === GrpcStatus.DEADLINE_EXCEEDED) return new GrpcError(status.code, "deadline exceeded");
   const metadata: Record<string, string | Uint8Array> = {};
   for (const [key, value] of Object.entries(status.metadata?.getMap() ?? {}))
-    if (!key.startsWith("grpc-") && key !== "content-type")
-      metadata[key] = typeof value === "string" ? value : Uint8Array.from(value);
+    if (isMetadata(key)) metadata[key] = typeof value === "string" ? value : Uint8Array.from(value);
   return new GrpcError(status.code, text, metadata);
 }
 

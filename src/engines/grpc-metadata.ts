@@ -43,11 +43,19 @@ export function metadataToHeaders(metadata: Metadata): Record<string, string> {
   return headers;
 }
 
+/** Among gRPC's own, but for callers: when to try again (gRFC A6). */
+const PUSHBACK = "grpc-retry-pushback-ms";
+
+/** Whether a header or trailer is metadata, and not the protocol's own. */
+export function isMetadata(key: string): boolean {
+  return !key.startsWith(":") && (!key.startsWith("grpc-") || key === PUSHBACK) && key !== "content-type";
+}
+
 /** Metadata of headers or trailers, without pseudo headers and gRPC's own. */
 export function headersToMetadata(headers: Readonly<Record<string, unknown>>): Record<string, string | Uint8Array> {
   const metadata: Record<string, string | Uint8Array> = {};
   for (const key in headers) {
-    if (key.startsWith(":") || key.startsWith("grpc-") || key === "content-type") continue;
+    if (!isMetadata(key)) continue;
     const value = headers[key];
     if (value === undefined) continue;
     const text = Array.isArray(value) ? value.join(", ") : String(value);

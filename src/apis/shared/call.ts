@@ -77,7 +77,9 @@ export async function prepareCall(ask: TextAsk, context: ServerContext, scope: R
       { constrained: constraint !== undefined, mergesReasoning: ask.mergesReasoning === true },
     );
     const sampling = sampled(ask, model, prompt, constraint);
-    return generationOf(ask, model, prompt, sampling, { parsing }, context, scope);
+    const generation = generationOf(ask, model, prompt, sampling, { parsing }, context, scope);
+    if (!planned.startsInReasoning) return generation;
+    return { ...generation, request: { ...generation.request, startsInReasoning: true } };
   };
   const generation = generationBy(plan);
   const otherwise = plan.otherwise && generationBy({ ...plan, ...plan.otherwise });
@@ -195,6 +197,7 @@ function generationOf(
       tokenIds: prompt.tokenIds,
       sampling: engineStops,
       stream: ask.stream || endsBehindCall || (choices === 1 && stop.length > 0),
+      eosTokenIds: model.entry.eosTokenIds,
       ...(dataParallelRank !== undefined && { dataParallelRank }),
     },
   };

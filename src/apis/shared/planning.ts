@@ -1,4 +1,5 @@
 import type { Constraint } from "../../engines/engine.ts";
+import { constraintsOf } from "../../engines/features.ts";
 import { ContextLengthError, InvalidRequestError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
@@ -16,7 +17,7 @@ import {
 } from "../../generation/tools/plan-prompt.ts";
 import { beginsInReasoning, opensReasoning } from "../../parsers/detect.ts";
 
-/** What every gRPC dialect so far can enforce. */
+/** What an engine can enforce that is not known yet. */
 export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
   "json_schema",
   "structural_tag",
@@ -30,7 +31,7 @@ export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
  */
 export async function planFor(
   conversation: Conversation,
-  { entry, template, waitsForReasoning }: Model,
+  { entry, template, waitsForReasoning, features }: Model,
   constraint: Constraint | undefined,
   param: string,
 ): Promise<PlannedPrompt> {
@@ -39,6 +40,7 @@ export async function planFor(
   const options = {
     constraint,
     engineWaitsForReasoning: waitsForReasoning,
+    engineConstraints: constraintsOf(features),
     startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
   };
   try {
@@ -74,6 +76,8 @@ export function plannedPrompt(
 }
 
 type PlanningOptions = Pick<PlanOptions, "constraint" | "engineWaitsForReasoning"> & {
+  /** By default those of an engine that is not known. */
+  readonly engineConstraints?: PlanOptions["engineConstraints"];
   readonly startsInReasoning?: typeof opensReasoning;
   readonly now?: Date;
 };
@@ -83,10 +87,10 @@ function promptOptions(
   { startsInReasoning = opensReasoning, ...options }: PlanningOptions,
 ): PromptOptions {
   return {
+    engineConstraints: ENGINE_CONSTRAINTS,
     ...options,
     toolParser: tool,
     reasoningParser: reasoning,
-    engineConstraints: ENGINE_CONSTRAINTS,
     opensReasoning: (text) => reasoning !== undefined && startsInReasoning(text, reasoning),
   };
 }

@@ -1,5 +1,5 @@
 /** Control calls of the vLLM dialect. */
-import { abortTogether, type ControlRules, commonModelInfo, healthyFlag } from "../control-rules.ts";
+import { abortTogether, type ControlRules, commonModelInfo, constrainedStart, healthyFlag } from "../control-rules.ts";
 import { count, labelsOf } from "../info.ts";
 
 /** Facts that have a place of their own. */
@@ -7,6 +7,7 @@ const NO_LABEL = ["dp_size", "max_num_seqs", "block_size"];
 
 export const vllmControl: ControlRules = {
   abort: abortTogether,
+  waitsForReasoning: constrainedStart,
   healthy: healthyFlag,
   model: commonModelInfo,
   server(reply) {

@@ -90,5 +90,5 @@ test("engine URLs", () => {
   expect(parseTarget("grpcs://[::1]:5/")).toEqual({ target: "[::1]:5", secure: true });
   for (const url of ["http://h:1", "grpc://h", "grpc://u@h:1", "grpc://h:1/path", "h:1", ""])
     expect(() => parseTarget(url)).toThrow(EngineError);
-  expect(SUPPORTED_DIALECTS).toEqual(["vllm"]);
+  expect(SUPPORTED_DIALECTS).toEqual(["vllm", "sglang", "tokenspeed", "trtllm", "mlx"]);
 });

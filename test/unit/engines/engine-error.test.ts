@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { EngineError } from "../../../src/engines/engine.ts";
 import { toEngineError, withoutAddresses } from "../../../src/engines/engine-error.ts";
-import { GrpcError } from "../../../src/engines/grpc-error.ts";
+import { GrpcError, GrpcStatus } from "../../../src/engines/grpc-error.ts";
 
 test.each([
   ["connect ECONNREFUSED 127.0.0.1:50051", "connect ECONNREFUSED [address]"],
@@ -32,4 +32,32 @@ test("what is thrown becomes an EngineError, once", () => {
   expect(toEngineError(new GrpcError(14, "")).message).toBe("the engine cannot be reached");
   expect(toEngineError(new TypeError("x is not a function at /srv/app.ts")).message).not.toContain("/srv");
   expect(toEngineError(new GrpcError(99, "odd")).kind).toBe("failed");
+});
+
+test.each([
+  [{ "retry-after": "3" }, 3000],
+  [{ "retry-after": "0.25" }, 250],
+  [{ "grpc-retry-pushback-ms": "1500", "retry-after": "9" }, 1500],
+  [{ "grpc-retry-pushback-ms": "-1" }, undefined],
+  [{ "retry-after": "soon" }, undefined],
+  [{ "retry-after": "Tue, 01 Jan 2008 00:00:00 GMT" }, undefined],
+  [{ "retry-after-bin": new Uint8Array(1) }, undefined],
+  [{}, undefined],
+])("the pause that trailers %j ask for", (metadata, expected) => {
+  const error = toEngineError(new GrpcError(GrpcStatus.RESOURCE_EXHAUSTED, "full", metadata));
+  expect([error.kind, error.retryAfterMs]).toEqual(["overloaded", expected]);
+});
+
+test("the pause as a date", () => {
+  const date = new Date(Date.now() + 30_000).toUTCString();
+  const { retryAfterMs } = toEngineError(new GrpcError(GrpcStatus.UNAVAILABLE, "", { "retry-after": date }));
+  expect(retryAfterMs).toBeGreaterThan(20_000);
+  expect(retryAfterMs).toBeLessThanOrEqual(30_000);
+});
+
+test("an answer that could not keep to its constraint is told apart from a request that is wrong", () => {
+  const trailers = { "smg-constraint-failed": "engine" };
+  expect(toEngineError(new GrpcError(GrpcStatus.FAILED_PRECONDITION, "grammar", trailers)).kind).toBe("constraint");
+  expect(toEngineError(new GrpcError(GrpcStatus.FAILED_PRECONDITION, "no path")).kind).toBe("invalid");
+  expect(toEngineError(new GrpcError(GrpcStatus.INTERNAL, "x", trailers)).kind).toBe("failed");
 });
