@@ -181,12 +181,7 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     return concatenated(parts);
   }
   /** What is a view of the kernel's memory, as an array of its own. */
-  const owned = (view: Uint32Array): Uint32Array => {
-    if (view.buffer !== ids.buffer) return view;
-    const out = new Uint32Array(view.length);
-    out.set(view);
-    return out;
-  };
+  const owned = (view: Uint32Array): Uint32Array => (view.buffer === ids.buffer ? new Uint32Array(view) : view);
   function* addedTexts(): Generator<string> {
     for (let id = 0; id < flags.length; id++) {
       if (flags[id]! & Flag.added) yield decoder.decode(bytes.slice(offsets[id]!, offsets[id + 1]!));

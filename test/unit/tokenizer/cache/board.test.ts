@@ -143,11 +143,12 @@ describe("damage", () => {
     const board = openCacheBoard(shared);
     const words = new Int32Array(shared);
     const slots: Int32Array[] = [];
-    const first = 48; // the header's words; one group follows
+    const first = 48 + 16384; // the header's words, then the starts; one group follows
     for (let i = 0; i < 40; i++) {
       words.fill(0, first, first + 16);
       store(board, i);
-      const slot = [0, 4, 8, 12].find((at) => words[first + at + 2] !== 0)!;
+      const slot = [0, 4, 8, 12].find((at) => words[first + at + 2] !== 0) ?? Number.NaN;
+      expect(slot).not.toBeNaN();
       slots.push(words.slice(first + slot, first + slot + 4));
     }
     words.fill(0, first, first + 16);
