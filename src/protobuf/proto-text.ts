@@ -89,6 +89,16 @@ export class ProtoText {
     return values;
   }
 
+  /** Its own enums outside messages, by full name. */
+  ownEnums(): { readonly fullName: string; readonly since?: string }[] {
+    const heads = this.text.matchAll(/^enum (\w+) \{.*$/gm);
+    return [...heads].map(([line, name]) => ({ fullName: `${this.packageName}.${name}`, ...sinceOf(line) }));
+  }
+
+  get hasService(): boolean {
+    return /^service /m.test(this.text);
+  }
+
   /** The one service of the text: its full name and its calls. Throws WireError where there is none. */
   service(): { readonly fullName: string; readonly rpcs: readonly ProtoRpc[] } {
     const name = /^service (\w+) \{/m.exec(this.text)?.[1];

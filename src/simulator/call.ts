@@ -14,6 +14,8 @@ export interface EngineCall extends CallEvents {
   readonly blocked: boolean;
   /** Headers of the request, by lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
+  /** Fields of the request that the engine is too old to know. */
+  readonly ignored?: readonly string[] | undefined;
   /** Asks for one `onDrain` when the call is not blocked any more. */
   waitForDrain(): void;
   /** Ends the call with a status; `metadata` goes along as trailers. */

@@ -3,10 +3,13 @@ import { EngineCore } from "./core/engine-core.ts";
 import { defaultCoreOptions } from "./core/options.ts";
 import type { Dialect } from "./dialects/dialect.ts";
 import { createKvPublisher } from "./dialects/kv-publisher.ts";
-import { vllm } from "./dialects/vllm.ts";
-import { healthMethods } from "./grpc/health.ts";
-import { reflectionMethods } from "./grpc/reflection.ts";
-import { type EngineServer, type GrpcMethod, serveGrpc } from "./grpc/server.ts";
+import { mlx } from "./dialects/mlx/index.ts";
+import { sglang } from "./dialects/sglang/index.ts";
+import { tokenspeed } from "./dialects/tokenspeed/index.ts";
+import { trtllm } from "./dialects/trtllm/index.ts";
+import { vllm } from "./dialects/vllm/index.ts";
+import { engineMethods } from "./grpc/engine-methods.ts";
+import { type EngineServer, serveGrpc } from "./grpc/server.ts";
 import type { SimulatorHost } from "./host.ts";
 import { serveOpenAi } from "./openai/server.ts";
 import { parseSpeed, type SimulatorOptions } from "./options.ts";
@@ -14,7 +17,13 @@ import type { StatsReport } from "./stats.ts";
 
 const DEFAULT_ECHO_TOKENS = 128;
 
-const DIALECTS: Readonly<Record<Exclude<SimulatorOptions["dialect"], "openai">, Dialect>> = { vllm };
+const DIALECTS: Readonly<Record<Exclude<SimulatorOptions["dialect"], "openai">, Dialect>> = {
+  vllm,
+  sglang,
+  trtllm,
+  tokenspeed,
+  mlx,
+};
 
 /** What outlives a restart of the engine. */
 export type SharedParts = Pick<SimulatorHost, "model" | "counts" | "log" | "rules" | "answer" | "exit">;
@@ -47,11 +56,14 @@ export class EngineProcess {
       ...shared,
       driver,
       open: new Map(),
+      protocol: options.protocol,
+      noTokenizer: options.noTokenizer,
+      waitsForReasoning: options.waitsForReasoning,
       echo: options.output === "echo",
       echoTokens: options.outputTokens ?? DEFAULT_ECHO_TOKENS,
       tokensPerMessage: options.tokensPerMessage,
       mergeLagging: options.mergeLagging,
-      kvPublisher: options.noKvEvents ? undefined : createKvPublisher(driver),
+      kvPublisher: options.noKvEvents ? undefined : createKvPublisher(driver, options.protocol),
       alive: true,
       startedAt: performance.now(),
       freeze: (ms) => this.freeze(ms),
@@ -108,21 +120,6 @@ export class EngineProcess {
     if (options.dialect === "openai") return serveOpenAi(host, options, at);
     const dialect = DIALECTS[options.dialect];
     const serving = () => this.stopping === undefined && host.alive;
-    return serveGrpc({ ...at, methods: engineMethods(dialect, host, serving) });
+    return serveGrpc({ ...at, methods: engineMethods(dialect, host, options, serving) });
   }
-}
-
-function engineMethods(dialect: Dialect, host: SimulatorHost, serving: () => boolean): Map<string, GrpcMethod> {
-  const methods = new Map<string, GrpcMethod>();
-  for (const [name, method] of Object.entries(dialect.methods(host))) {
-    host.counts.calls[name] ??= 0;
-    methods.set(`/${dialect.service}/${name}`, (call, message) => {
-      host.counts.calls[name]!++;
-      method(call, message);
-    });
-  }
-  const services = ["grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection", dialect.service];
-  for (const [path, method] of healthMethods([dialect.service], serving)) methods.set(path, method);
-  for (const [path, method] of reflectionMethods(services)) methods.set(path, method);
-  return methods;
 }

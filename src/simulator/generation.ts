@@ -317,7 +317,7 @@ export function logRequest(
     sampling: spec.sampling,
     stream: spec.stream,
     metadata: Object.fromEntries([...call.headers].filter(([name]) => !name.startsWith(":"))),
-    extra: spec.extra,
+    extra: call.ignored === undefined ? spec.extra : { ...spec.extra, ignored: call.ignored },
     outcome,
     cachedTokens: 0,
     tokensSent: 0,

@@ -1,5 +1,6 @@
 import type { EngineDriver } from "./core/driver.ts";
 import type { KvPublisher } from "./dialects/kv-publisher.ts";
+import type { ProtocolAge } from "./grpc/protocol-age.ts";
 import type { SimulatedModel } from "./model/simulated-model.ts";
 import type { Content } from "./output/answer.ts";
 import type { RuleBook } from "./script/book.ts";
@@ -21,6 +22,12 @@ export interface SimulatorHost {
   readonly open: Map<string, Set<OpenRequest>>;
   /** What the script and the faults set at run time make of a prompt. */
   readonly rules: RuleBook;
+  /** Release of the protocol that it speaks. */
+  readonly protocol: ProtocolAge;
+  /** The engine behind the server has no tokenizer: it can't look for stop strings. */
+  readonly noTokenizer: boolean;
+  /** It has a reasoning parser, and starts constraints behind the thought. */
+  readonly waitsForReasoning: boolean;
   readonly echo: boolean;
   /** Tokens of an echo where the request sets no limit. */
   readonly echoTokens: number;

@@ -6,10 +6,30 @@ export const simulatorOptions = {
   dialect: {
     flag: "dialect",
     type: "enum",
-    values: ["vllm", "openai"],
+    values: ["vllm", "sglang", "trtllm", "tokenspeed", "mlx", "openai"],
     default: "vllm",
     group: "Listener",
     help: "Wire protocol to speak: gRPC of an engine, or OpenAI's API over HTTP.",
+  },
+  protocol: {
+    flag: "protocol",
+    type: "enum",
+    values: ["0.4.14", "0.4.28"],
+    default: "0.4.28",
+    group: "Listener",
+    help: "Release of the gRPC protocol: an old engine lacks calls, skips what is newer in requests, and never sends it.",
+  },
+  noReflection: {
+    flag: "no-reflection",
+    type: "boolean",
+    group: "Listener",
+    help: "Serve no server reflection.",
+  },
+  noHealthService: {
+    flag: "no-health-service",
+    type: "boolean",
+    group: "Listener",
+    help: "Serve no grpc.health.v1.",
   },
   flavor: {
     flag: "flavor",
@@ -80,6 +100,18 @@ export const simulatorOptions = {
     min: 1,
     group: "Model",
     help: "Size of the vocabulary with its padding (default: from the model's configuration).",
+  },
+  noTokenizer: {
+    flag: "no-tokenizer",
+    type: "boolean",
+    group: "Model",
+    help: "Be an engine without a tokenizer: SGLang then fails requests with stop strings.",
+  },
+  waitsForReasoning: {
+    flag: "waits-for-reasoning",
+    type: "boolean",
+    group: "Model",
+    help: "Have a reasoning parser: constraints start behind the thought, where the engine's dialect says so.",
   },
   poolingDim: {
     flag: "pooling-dim",

@@ -29,6 +29,10 @@ export interface Sampling {
   n: number;
   logprobs?: number;
   promptLogprobs?: number;
+  /** First prompt token of which logprobs are told. */
+  promptLogprobsFrom: number;
+  /** Ids whose logprobs are told at each position. */
+  tokenIdsLogprob: number[];
   seed?: number;
   truncatePromptTokens?: number;
   /** Pairs of token id and bias. */
@@ -55,6 +59,8 @@ export function defaultSampling(): Sampling {
     ignoreEos: false,
     keepStop: false,
     n: 1,
+    promptLogprobsFrom: 0,
+    tokenIdsLogprob: [],
     logitBias: [],
   };
 }

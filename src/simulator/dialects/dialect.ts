@@ -1,11 +1,16 @@
+import type { ProtoText } from "../../protobuf/proto-text.ts";
 import type { GrpcMethod } from "../grpc/server.ts";
 import type { SimulatorHost } from "../host.ts";
 
 /** How one engine's wire contract looks and behaves. A dialect holds no state of its own. */
 export interface Dialect {
   readonly name: string;
-  /** Full name of its gRPC service. */
-  readonly service: string;
-  /** Methods by name, without the service. */
+  /** Its messages and calls, with the release that brought each. */
+  readonly proto: ProtoText;
+  /** Name of the proto file, as reflection tells it. */
+  readonly file: string;
+  /** It serves `grpc.health.v1`. */
+  readonly healthService: boolean;
+  /** Calls by name; what the proto has besides is answered UNIMPLEMENTED. */
   methods(host: SimulatorHost): Readonly<Record<string, GrpcMethod>>;
 }

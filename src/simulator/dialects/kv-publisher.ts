@@ -4,6 +4,7 @@ import { WireWriter } from "../../protobuf/writer.ts";
 import type { EngineDriver } from "../core/driver.ts";
 import type { KvEvent } from "../core/kv-events.ts";
 import type { CoreLoad } from "../core/step.ts";
+import type { ProtocolAge } from "../grpc/protocol-age.ts";
 import type { ServerCall } from "../grpc/stream.ts";
 
 /** Serves `SubscribeKvEvents` of every dialect: the messages are those of `smg.grpc.common`. */
@@ -36,10 +37,12 @@ const TIER_DEVICE = 1;
 const LOCALITY_LOCAL = 1;
 
 /**
- * The engine's KV events as the current servicers publish them: live only, one batch per step in which the cache changed, each
- * with a load record, and `load_only` batches in between once a first batch was sent.
+ * The engine's KV events as the servicers publish them: live only, one batch per step in which the cache changed. The current ones
+ * give a load record with each, and `load_only` batches in between once a first batch was sent, and refuse a cursor; old ones
+ * don't know load records, and take any cursor for 0.
  */
-export function createKvPublisher(driver: EngineDriver): KvPublisher {
+export function createKvPublisher(driver: EngineDriver, age: ProtocolAge): KvPublisher {
+  const isOld = age === "0.4.14";
   const subscribers = new Set<Subscriber>();
   const { core } = driver;
   const log = core.cache.events;
@@ -101,7 +104,7 @@ export function createKvPublisher(driver: EngineDriver): KvPublisher {
         if (r.field === 1) start = r.varint64(false);
         else r.skip();
       }
-      if (start !== 0) {
+      if (start !== 0 && !isOld) {
         call.end(
           GrpcStatus.OUT_OF_RANGE,
           "KV event replay cursors are per subscription; resubscribe with zero and rebuild",
@@ -111,7 +114,7 @@ export function createKvPublisher(driver: EngineDriver): KvPublisher {
       const subscriber: Subscriber = { call, events: 0, samples: 0, sentAt: 0, lastLoad: "", unchanged: 0 };
       subscribers.add(subscriber);
       log.listening = true;
-      if (subscribers.size === 1) timer = setInterval(poll, POLL_MS);
+      if (subscribers.size === 1 && !isOld) timer = setInterval(poll, POLL_MS);
       call.onCancel = () => drop(subscriber);
       call.sendHeaders();
     },

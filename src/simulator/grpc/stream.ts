@@ -27,6 +27,10 @@ export class ServerCall implements EngineCall {
   halfClosed = false;
   /** Messages received so far. */
   messages = 0;
+  /** Fields of the request that this server is too old to know. */
+  ignored: readonly string[] | undefined;
+  /** What every message becomes on its way out. */
+  rewrite: ((message: Uint8Array) => Uint8Array) | undefined;
   sendWindow: number;
   private headersSent = false;
   private queue: Uint8Array[] = [];
@@ -75,8 +79,14 @@ export class ServerCall implements EngineCall {
   }
 
   /** Sends one message (copied). Does nothing on a call that has ended. */
-  send(message: Uint8Array, length = message.length): void {
+  send(given: Uint8Array, givenLength = given.length): void {
     if (!this.open || this.trailers) return;
+    let message = given;
+    let length = givenLength;
+    if (this.rewrite !== undefined) {
+      message = this.rewrite(given.subarray(0, givenLength));
+      length = message.length;
+    }
     const connection = this.connection;
     if (!this.headersSent) this.sendHeaders();
     const size = length + MESSAGE_PREFIX_BYTES;
@@ -154,6 +164,7 @@ export class ServerCall implements EngineCall {
   }
 
   garble(): void {
+    this.rewrite = undefined;
     this.send(UNDECODABLE);
   }
 

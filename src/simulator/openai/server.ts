@@ -1,4 +1,4 @@
-import { samplingProblem } from "../dialects/vllm-checks.ts";
+import { samplingProblem } from "../dialects/vllm/checks.ts";
 import { Generation, type GenerationSpec, type GenerationStyle, logRequest } from "../generation.ts";
 import type { EngineServer } from "../grpc/server.ts";
 import type { SimulatorHost } from "../host.ts";

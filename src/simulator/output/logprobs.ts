@@ -40,3 +40,8 @@ export function logprobRow(id: number, position: number, count: number, greedy: 
   }
   return { logprob, topIds, topLogprobs };
 }
+
+/** A made-up but repeatable logprob for any id at a position. */
+export function tokenLogprob(id: number, position: number): number {
+  return -(1 + (mix(id, position) % 8000) / 1000);
+}

@@ -4,7 +4,7 @@ import protobuf from "protobufjs";
 import { WireReader } from "../../../src/protobuf/reader.ts";
 import { WireError } from "../../../src/protobuf/wire-error.ts";
 import { WireWriter } from "../../../src/protobuf/writer.ts";
-import { decodeGenerateRequest } from "../../../src/simulator/dialects/vllm-request.ts";
+import { decodeGenerateRequest } from "../../../src/simulator/dialects/vllm/request.ts";
 
 const root = new protobuf.Root();
 root.resolvePath = (_origin, target) => join(import.meta.dir, "../../../proto", target.split("/").at(-1) ?? target);

@@ -1,7 +1,8 @@
-import { GrpcStatus } from "../../engines/grpc-error.ts";
-import { WireReader } from "../../protobuf/reader.ts";
-import { WireError } from "../../protobuf/wire-error.ts";
-import { WireWriter } from "../../protobuf/writer.ts";
+import { GrpcStatus } from "../../../engines/grpc-error.ts";
+import { PROTOS } from "../../../engines/protos.ts";
+import { WireReader } from "../../../protobuf/reader.ts";
+import { WireError } from "../../../protobuf/wire-error.ts";
+import { WireWriter } from "../../../protobuf/writer.ts";
 import {
   type Choice,
   Generation,
@@ -9,45 +10,59 @@ import {
   type GenerationStyle,
   type GenerationWriter,
   logRequest,
-} from "../generation.ts";
-import type { GrpcMethod } from "../grpc/server.ts";
-import type { SimulatorHost } from "../host.ts";
-import { packBundle, pieces, type TokenizerZip } from "../model/bundle.ts";
-import { logprobRow } from "../output/logprobs.ts";
-import type { Dialect } from "./dialect.ts";
-import { refusal } from "./vllm-checks.ts";
-import { embed } from "./vllm-embed.ts";
-import { loads, modelInfo, serverInfo } from "./vllm-info.ts";
-import { decodeGenerateRequest } from "./vllm-request.ts";
+} from "../../generation.ts";
+import type { GrpcMethod } from "../../grpc/server.ts";
+import type { SimulatorHost } from "../../host.ts";
+import { logprobRow } from "../../output/logprobs.ts";
+import type { Dialect } from "../dialect.ts";
+import {
+  abortRequest,
+  failing,
+  flushCache,
+  subscribeKvEvents,
+  tokenizerBundle,
+  UNREADABLE,
+  written,
+} from "../methods.ts";
+import { refusal } from "./checks.ts";
+import { embed } from "./embed.ts";
+import { loads, modelInfo, serverInfo } from "./info.ts";
+import { decodeGenerateRequest } from "./request.ts";
+
+const proto = PROTOS.vllm;
 
 /** `vllm.grpc.engine.VllmEngine` as vLLM 0.32 with its gRPC servicer serves it. */
 export const vllm: Dialect = {
   name: "vllm",
-  service: "vllm.grpc.engine.VllmEngine",
+  proto,
+  file: "vllm_engine.proto",
+  healthService: true,
   methods: (host) => ({
     Generate: generate(host),
     Embed: embed(host),
-    HealthCheck: unary((w) => {
+    HealthCheck: written((w) => {
       w.uint(1, host.alive ? 1 : 0);
       w.text(2, host.alive ? "Health" : "Engine is not alive");
     }),
     Abort: abort(host),
-    GetModelInfo: unary((w) => modelInfo(host, w)),
-    GetServerInfo: unary((w) => serverInfo(host, w)),
-    GetLoads: unary((w) => loads(host, w)),
+    GetModelInfo: written((w) => modelInfo(host, w)),
+    GetServerInfo: written((w) => serverInfo(host, w)),
+    GetLoads: written((w) => loads(host, w)),
     GetTokenizer: tokenizerBundle(host),
-    FlushCache: flushCache(host),
-    StartProfile: failing(
-      GrpcStatus.INTERNAL,
-      "Start profiling failed: Profiling is not enabled. Please set --profiler-config to enable profiling.",
-    ),
-    StopProfile: failing(
-      GrpcStatus.INTERNAL,
-      "Stop profiling failed: Profiling is not enabled. Please set --profiler-config to enable profiling.",
-    ),
+    FlushCache: flushCache(host, proto, {
+      everyMs: 100,
+      leastSecs: 0,
+      checks: true,
+      done: "Local KV prefix cache flushed successfully",
+      busy: "KV prefix cache reset refused; requests may be in flight",
+    }),
+    StartProfile: failing(GrpcStatus.INTERNAL, `Start profiling failed: ${NO_PROFILER}`),
+    StopProfile: failing(GrpcStatus.INTERNAL, `Stop profiling failed: ${NO_PROFILER}`),
     SubscribeKvEvents: subscribeKvEvents(host),
   }),
 };
+
+const NO_PROFILER = "Profiling is not enabled. Please set --profiler-config to enable profiling.";
 
 const STYLE: GenerationStyle = {
   completes: "each",
@@ -58,29 +73,8 @@ const STYLE: GenerationStyle = {
   knowsOtherEos: true,
 };
 
-const PIECE_BYTES = 65_536;
-
 /** One for all: a message is copied out before the next is written. */
 const writer = new WireWriter();
-
-function subscribeKvEvents({ kvPublisher }: SimulatorHost): GrpcMethod {
-  return (call, message) => {
-    if (kvPublisher) kvPublisher.subscribe(call, message);
-    else call.end(GrpcStatus.UNIMPLEMENTED, "KV cache events are not enabled");
-  };
-}
-
-function unary(write: (w: WireWriter) => void): GrpcMethod {
-  return (call) => {
-    write(writer.reset());
-    call.send(writer.written());
-    call.end();
-  };
-}
-
-function failing(status: number, details: string): GrpcMethod {
-  return (call) => call.end(status, details);
-}
 
 function generate(host: SimulatorHost): GrpcMethod {
   return (call, message) => {
@@ -88,7 +82,7 @@ function generate(host: SimulatorHost): GrpcMethod {
     try {
       request = decodeGenerateRequest(message);
     } catch (error) {
-      if (error instanceof WireError) return call.end(GrpcStatus.INTERNAL, "Exception deserializing request!");
+      if (error instanceof WireError) return call.end(GrpcStatus.INTERNAL, UNREADABLE);
       throw error;
     }
     const { sampling, stream, requestId } = request;
@@ -229,13 +223,8 @@ function abort(host: SimulatorHost): GrpcMethod {
   return (call, message) => {
     const r = new WireReader(message);
     while (r.next()) {
-      if (r.field !== 1) {
-        r.skip();
-        continue;
-      }
-      const open = host.open.get(r.string());
-      if (!open) host.counts.unknownAborts++;
-      for (const generation of [...(open ?? [])]) generation.abort();
+      if (r.field === 1) abortRequest(host, r.string());
+      else r.skip();
     }
     call.send(NO_BYTES);
     call.end();
@@ -243,55 +232,3 @@ function abort(host: SimulatorHost): GrpcMethod {
 }
 
 const NO_BYTES = new Uint8Array(0);
-
-const WRONG_DIGEST = "0".repeat(64);
-
-function tokenizerBundle(host: SimulatorHost): GrpcMethod {
-  let zip: TokenizerZip | undefined;
-  return (call) => {
-    if (host.model.files.size === 0) return call.end(GrpcStatus.INTERNAL, "no tokenizer files found");
-    zip ??= packBundle(host.model.files);
-    let left = zip.bytes.length;
-    for (const piece of pieces(zip.bytes, PIECE_BYTES)) {
-      left -= piece.length;
-      const w = writer.reset();
-      w.message(1, piece);
-      if (left === 0) w.text(2, host.rules.takeBadDigest() ? WRONG_DIGEST : zip.sha256);
-      call.send(w.written());
-    }
-    call.end();
-  };
-}
-
-function flushCache(host: SimulatorHost): GrpcMethod {
-  return (call, message) => {
-    const r = new WireReader(message);
-    let timeout = 0;
-    while (r.next()) {
-      if (r.field === 1) timeout = r.float();
-      else r.skip();
-    }
-    if (!(timeout >= 0) || !Number.isFinite(timeout))
-      return call.end(GrpcStatus.INVALID_ARGUMENT, "timeout_s must be a finite number that is not negative");
-    const deadline = performance.now() + timeout * 1000;
-    const attempt = (): void => {
-      if (!call.open) return;
-      const done = host.driver.core.flush();
-      if (!done && performance.now() < deadline) {
-        setTimeout(attempt, 100);
-        return;
-      }
-      const w = writer.reset();
-      w.uint(1, done ? 1 : 0);
-      w.text(
-        2,
-        done
-          ? "Local KV prefix cache flushed successfully"
-          : "KV prefix cache reset refused; requests may be in flight",
-      );
-      call.send(w.written());
-      call.end();
-    };
-    attempt();
-  };
-}

@@ -1,5 +1,5 @@
-import { WireReader } from "../../protobuf/reader.ts";
-import { defaultSampling, type Sampling } from "../sampling.ts";
+import { WireReader } from "../../../protobuf/reader.ts";
+import { defaultSampling, type Sampling } from "../../sampling.ts";
 
 /** GenerateRequest of `vllm.grpc.engine`, decoded. Members that stay undefined were absent. */
 export interface VllmGenerateRequest {

@@ -1,5 +1,5 @@
-import type { WireWriter } from "../../protobuf/writer.ts";
-import type { SimulatorHost } from "../host.ts";
+import type { WireWriter } from "../../../protobuf/writer.ts";
+import type { SimulatorHost } from "../../host.ts";
 
 const VERSION = "0.32.0";
 
@@ -29,10 +29,11 @@ export function serverInfo(host: SimulatorHost, w: WireWriter): void {
   w.text(14, "torch.bfloat16");
   w.uint(20, options.maxRunning);
   w.text(22, "bfloat16");
-  w.text(24, "first_token");
+  w.text(23, host.waitsForReasoning ? "qwen3" : "");
+  w.text(24, host.waitsForReasoning ? "after_reasoning" : "first_token");
 }
 
-/** GetLoadsResponse with one rank; asked-for ranks and sections are ignored. */
+/** GetLoadsResponse with one rank; asked-for ranks and sections are ignored. Old servicers fill four figures. */
 export function loads(host: SimulatorHost, w: WireWriter): void {
   const { options } = host.driver.core;
   const load = host.driver.core.load();
@@ -44,13 +45,17 @@ export function loads(host: SimulatorHost, w: WireWriter): void {
   w.uint(2, load.running);
   w.uint(3, load.waiting);
   w.uint(4, load.running + load.waiting);
-  w.uint(5, load.blocksInUse * options.blockSize);
-  w.uint(6, load.blocksTotal * options.blockSize);
   const number = (field: number, value: number) => {
     if (value === 0) return;
     w.double(field, value);
   };
   number(7, usage);
+  if (host.protocol === "0.4.14") {
+    w.end(mark);
+    return;
+  }
+  w.uint(5, load.blocksInUse * options.blockSize);
+  w.uint(6, load.blocksTotal * options.blockSize);
   number(8, load.throughput);
   number(9, load.hitRate);
   number(10, usage);

@@ -1,7 +1,7 @@
-import type { SimulatedModel } from "../model/simulated-model.ts";
-import { StructuralTagError, tagText } from "../output/structural-tag.ts";
-import type { Sampling } from "../sampling.ts";
-import type { VllmGenerateRequest } from "./vllm-request.ts";
+import type { SimulatedModel } from "../../model/simulated-model.ts";
+import { StructuralTagError, tagText } from "../../output/structural-tag.ts";
+import type { Sampling } from "../../sampling.ts";
+import type { VllmGenerateRequest } from "./request.ts";
 
 const MAX_LOGPROBS = 20;
 const TENSOR_TYPES = ["float32", "int64", "uint32", "bfloat16", "float16", "uint8"];

@@ -1,12 +1,12 @@
-import { GrpcStatus } from "../../engines/grpc-error.ts";
-import { WireReader } from "../../protobuf/reader.ts";
-import { WireError } from "../../protobuf/wire-error.ts";
-import { WireWriter } from "../../protobuf/writer.ts";
-import { embeddingRecord, startEmbedding } from "../embedding.ts";
-import type { GrpcMethod } from "../grpc/server.ts";
-import type { SimulatorHost } from "../host.ts";
-import { promptProblem } from "./vllm-checks.ts";
-import { tokenized } from "./vllm-request.ts";
+import { GrpcStatus } from "../../../engines/grpc-error.ts";
+import { WireReader } from "../../../protobuf/reader.ts";
+import { WireError } from "../../../protobuf/wire-error.ts";
+import { WireWriter } from "../../../protobuf/writer.ts";
+import { embeddingRecord, startEmbedding } from "../../embedding.ts";
+import type { GrpcMethod } from "../../grpc/server.ts";
+import type { SimulatorHost } from "../../host.ts";
+import { promptProblem } from "./checks.ts";
+import { tokenized } from "./request.ts";
 
 const writer = new WireWriter();
 
