@@ -15,7 +15,6 @@ import { givenTemplate } from "./given-template.ts";
 import { chosenParsers, modelKind, withCard } from "./model-kind.ts";
 import { poolingTraits } from "./pooling-traits.ts";
 import type { ModelEntry } from "./snapshot.ts";
-import { usableTemplate } from "./usable-template.ts";
 
 const BUNDLE_DEADLINE_MS = 120_000;
 /** Failures that say that an engine has no bundle: none offered, no path to pack, no files in it. The others may pass. */
@@ -23,7 +22,7 @@ const NO_BUNDLE: readonly EngineErrorKind[] = ["unimplemented", "invalid", "not_
 
 /** What a model hub is asked with. */
 export interface HubAccess extends Pick<ModelFilesOptions, "environment" | "signal" | "pausesMs"> {
-  readonly log?: Pick<Logger, "info" | "warn" | "error">;
+  readonly log?: Pick<Logger, "info" | "warn">;
 }
 
 /** The models that the fleet serves, each loaded once however many workers serve it. */
@@ -126,7 +125,7 @@ export class ModelCatalog {
       aliases: [...new Set([...this.aliasesOf(id), ...aliases])],
       tokenizer,
       tokenizerCache: newTokenizerCache(this.config),
-      template: template && usableTemplate(template, (problem) => this.tellNoChat(id, problem)),
+      template,
       parsers: chosenParsers({ reasoningParser, toolCallParser }, { ...kind, chatTemplate: template?.source ?? "" }),
       eosTokenIds,
       quietEosTokenIds: info.eosTokenIds.length > 0 ? info.eosTokenIds : eosTokenIds,
@@ -136,10 +135,6 @@ export class ModelCatalog {
         Object.keys(info.defaultSampling).length > 0 ? info.defaultSampling : { ...defaultSampling(files) },
       created: Math.floor(Date.now() / 1000),
     };
-  }
-
-  private tellNoChat(model: string, problem: string): void {
-    this.hub.log?.error("a chat template of the model is broken: chats that need it are refused", { model, problem });
   }
 
   private async modelFiles(info: ModelInfo, engine: Engine): Promise<ReadonlyMap<string, Uint8Array>> {

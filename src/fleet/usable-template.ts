@@ -1,5 +1,5 @@
 /** Templates that do not compile: they may cost a model its chat, but never its place in the fleet. */
-import { compileChatTemplate, type NamedTemplates } from "../template/chat-template.ts";
+import { type ChatTemplate, compileChatTemplate, type NamedTemplates } from "../template/chat-template.ts";
 import { ChatTemplateError } from "../template/errors.ts";
 import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
 
@@ -19,6 +19,24 @@ export function usableTemplate(template: TemplateSource, told: (problem: string)
   if (named === undefined) return { ...template, source: usable("default", source, specials) };
   const all = Object.fromEntries(Object.entries(named).map(([name, text]) => [name, usable(name, text, specials)]));
   return { ...template, source: all["default"] ?? Object.values(all)[0] ?? "", named: all };
+}
+
+/** The templates, compiled when they are first used; each that does not compile is replaced as by `usableTemplate`. */
+export function compiledOnce(template: TemplateSource, told: (problem: string) => void): () => ChatTemplate {
+  let compiled: ChatTemplate | undefined;
+  return () => {
+    compiled ??= compileUsable(template, told);
+    return compiled;
+  };
+}
+
+function compileUsable(template: TemplateSource, told: (problem: string) => void): ChatTemplate {
+  try {
+    return compileModelTemplate(template);
+  } catch (error) {
+    if (!(error instanceof ChatTemplateError)) throw error;
+    return compileModelTemplate(usableTemplate(template, told));
+  }
 }
 
 /** What is wrong with a template or named ones, with the line; undefined: they compile. */

@@ -2,7 +2,7 @@ import { type Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError } from "../errors.ts";
 import type { ChatTemplate } from "../template/chat-template.ts";
-import { compileModelTemplate, type TemplateSource } from "../template/model-template.ts";
+import type { TemplateSource } from "../template/model-template.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import type { RetryBudget } from "../threads/limit-board.ts";
 import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../tokenizer/cache/cached-tokenizer.ts";
@@ -21,13 +21,14 @@ import {
   type TokenizerEntry,
   type WorkerEntry,
 } from "./snapshot.ts";
+import { compiledOnce } from "./usable-template.ts";
 import { WorkerChoice } from "./worker-choice.ts";
 
 /** A model that this thread can serve. */
 export interface Model {
   readonly entry: ModelEntry;
   readonly tokenizer: CachedTokenizer;
-  /** Compiled when it is first used: control has tried that it compiles. */
+  /** Compiled when it is first used. One that does not compile refuses every conversation. */
   readonly template: (() => ChatTemplate) | undefined;
   readonly eosTokenIds: ReadonlySet<number>;
   readonly quietEosTokenIds: ReadonlySet<number>;
@@ -60,14 +61,6 @@ interface Named {
 
 const AVOID_MS = 1000;
 
-function compiledOnce(source: TemplateSource): () => ChatTemplate {
-  let compiled: ChatTemplate | undefined;
-  return () => {
-    compiled ??= compileModelTemplate(source);
-    return compiled;
-  };
-}
-
 function agreed(workers: readonly WorkerEntry[]): boolean | undefined {
   const [first, ...others] = new Set(workers.map(({ waitsForReasoning }) => waitsForReasoning));
   return others.length === 0 ? first : undefined;
@@ -96,6 +89,8 @@ export interface ViewOptions {
   readonly retryBudget?: RetryBudget | undefined;
   /** This thread's requests opened or closed the circuit breaker of a worker. */
   readonly onBreaker?: OnBreaker | undefined;
+  /** A template of a model does not compile: chats that need it are refused. */
+  readonly onBrokenTemplate?: ((model: string, problem: string) => void) | undefined;
 }
 
 const UNLIMITED: RetryBudget = { deposit() {}, retryToken: () => true };
@@ -110,6 +105,7 @@ export class FleetView {
   /** What all threads together may retry. */
   readonly retryBudget: RetryBudget;
   private readonly checks: CacheChecks;
+  private readonly onBrokenTemplate: NonNullable<ViewOptions["onBrokenTemplate"]>;
   private readonly choice: WorkerChoice;
   /** Requests that have not begun, for when their worker turns out not to move. */
   readonly lost = new LostWorkers();
@@ -125,9 +121,11 @@ export class FleetView {
       cacheChecks = NO_CHECKS,
       retryBudget = UNLIMITED,
       onBreaker = () => {},
+      onBrokenTemplate = () => {},
     }: ViewOptions = {},
   ) {
     this.checks = cacheChecks;
+    this.onBrokenTemplate = onBrokenTemplate;
     this.retryBudget = retryBudget;
     this.choice = new WorkerChoice({ board, thread, onBreaker });
     this.engines = new EnginePool(createEngine);
@@ -159,7 +157,7 @@ export class FleetView {
       its.tokens = {
         entry,
         tokenizer: kept?.tokenizer ?? this.openTokenizer(entry),
-        template: kept === undefined ? entry.template && compiledOnce(entry.template) : kept.template,
+        template: kept === undefined ? this.templateOf(entry) : kept.template,
         eosTokenIds: new Set(entry.eosTokenIds),
         quietEosTokenIds: new Set(entry.quietEosTokenIds),
         waitsForReasoning: agreed(its.tokenWorkers),
@@ -175,6 +173,10 @@ export class FleetView {
       if (its.tokens !== undefined || its.http !== undefined) this.names.set(its.id, its);
     this.engines.keep(snapshot.workers);
     this.httpEngines.keep(snapshot.workers);
+  }
+
+  private templateOf({ id, template }: ModelEntry): (() => ChatTemplate) | undefined {
+    return template && compiledOnce(template, (problem) => this.onBrokenTemplate(id, problem));
   }
 
   private openTokenizer({ id, tokenizer, tokenizerCache }: ModelEntry): CachedTokenizer {
@@ -238,7 +240,7 @@ export class FleetView {
     const { tokenizer, template } = added.state;
     let compiled = template && this.templates.get(template);
     if (template !== undefined && compiled === undefined) {
-      compiled = compiledOnce(template);
+      compiled = compiledOnce(template, () => {}); // the registry has told
       this.templates.set(template, compiled);
     }
     return { id: added.id, name, handle: tokenizer, tokenizer: openTokenizer(tokenizer), template: compiled };

@@ -34,8 +34,8 @@ interface WireFailure {
 /** One turn takes no more calls than this, so that the first of them do not wait for all. */
 const MOST_CALLS = 512;
 
-/** Serves a store over ports. Batches that wait, of all ports, are executed as one. */
-export function serveHistory(store: SyncHistory): { serve(port: MessagePort): void } {
+/** Serves a store over ports. Batches that wait, of all ports, are executed as one. `first`: a batch that has come over the port already. */
+export function serveHistory(store: SyncHistory): { serve(port: MessagePort, first?: CallBatch): void } {
   const waiting: { readonly port: MessagePort; readonly work: CallBatch }[] = [];
   let scheduled = false;
 
@@ -61,11 +61,13 @@ export function serveHistory(store: SyncHistory): { serve(port: MessagePort): vo
   }
 
   return {
-    serve(port) {
-      port.onmessage = ({ data }: MessageEvent<CallBatch>) => {
-        waiting.push({ port, work: data });
+    serve(port, first) {
+      const take = (work: CallBatch): void => {
+        waiting.push({ port, work });
         schedule();
       };
+      port.onmessage = ({ data }: MessageEvent<CallBatch>) => take(data);
+      if (first !== undefined) take(first);
     },
   };
 }

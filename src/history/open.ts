@@ -1,6 +1,6 @@
 import { checkedHistory } from "./checked.ts";
 import { HistorySetupError, HistoryUnavailableError } from "./errors.ts";
-import { remoteHistory } from "./host.ts";
+import { type CallBatch, remoteHistory } from "./host.ts";
 import { type HistoryLocation, parseHistoryUrl } from "./location.ts";
 import type { MemoryLimits } from "./memory.ts";
 import { openPostgres } from "./postgres.ts";
@@ -29,6 +29,8 @@ const CLOSE_MS = 5000;
 export interface HistoryThread {
   /** A port for one serving thread, to be transferred to it and given to `openHistory`. */
   connect(): MessagePort;
+  /** Takes over the other end of such a port. `first`: what has come over it already. */
+  serve(port: MessagePort, first?: CallBatch): void;
   /** After the last answer; what is asked later gets none. */
   close(): Promise<void>;
 }
@@ -66,22 +68,60 @@ export async function startHistoryThread(
   worker.postMessage({ type: "open", target } satisfies ToHistoryThread);
   const result = await opened;
   if (result.type === "opened" && result.failure !== undefined) {
+    ending = true;
     worker.terminate();
     throw new HistorySetupError(result.failure);
   }
   worker.unref();
+  const serve = (port: MessagePort, first?: CallBatch): void =>
+    worker.postMessage({ type: "serve", port, first } satisfies ToHistoryThread, [port]);
   return {
-    connect() {
-      const { port1, port2 } = new MessageChannel();
-      worker.postMessage({ type: "serve", port: port1 } satisfies ToHistoryThread, [port1]);
-      return port2;
-    },
+    connect: () => connection(serve),
+    serve,
     async close() {
       ending = true;
       const closed = answer("closed");
       worker.postMessage({ type: "close" } satisfies ToHistoryThread);
       await Promise.race([closed, gone.promise, Bun.sleep(CLOSE_MS)]);
       worker.terminate();
+    },
+  };
+}
+
+/** One end of a channel whose other end is served. */
+function connection(serve: (port: MessagePort) => void): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  serve(port1);
+  return port2;
+}
+
+/**
+ * A thread that `start` starts with the first call over any of its ports: many gateways never keep anything, and a thread takes memory and
+ * a tenth of a start. `failed` is told when it cannot start; calls are not answered then.
+ */
+export function historyThreadWhenUsed(
+  start: () => Promise<HistoryThread>,
+  failed: (error: unknown) => void,
+): Omit<HistoryThread, "serve"> {
+  const unused = new Set<MessagePort>();
+  let starting: Promise<HistoryThread> | undefined;
+
+  function serve(port: MessagePort): void {
+    unused.add(port);
+    // A port has one batch on its way at a time, so this is all that has come when the thread takes over.
+    port.onmessage = ({ data }: MessageEvent<CallBatch>) => {
+      port.onmessage = null;
+      unused.delete(port);
+      starting ??= start();
+      starting.then((thread) => thread.serve(port, data)).catch(failed);
+    };
+  }
+
+  return {
+    connect: () => connection(serve),
+    async close() {
+      for (const port of unused) port.close();
+      await (await starting?.catch(() => undefined))?.close();
     },
   };
 }

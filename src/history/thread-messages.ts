@@ -1,3 +1,4 @@
+import type { CallBatch } from "./host.ts";
 import type { MemoryLimits } from "./memory.ts";
 import type { SchemaSetting } from "./schema.ts";
 
@@ -7,7 +8,7 @@ export type ThreadTarget =
 
 export type ToHistoryThread =
   | { readonly type: "open"; readonly target: ThreadTarget }
-  | { readonly type: "serve"; readonly port: MessagePort }
+  | { readonly type: "serve"; readonly port: MessagePort; readonly first?: CallBatch | undefined }
   | { readonly type: "close" };
 
 export type FromHistoryThread =

@@ -20,7 +20,7 @@ self.onmessage = ({ data }: MessageEvent<ToHistoryThread>) => {
       failure = error instanceof Error ? error.message : String(error);
     }
     self.postMessage({ type: "opened", failure } satisfies FromHistoryThread);
-  } else if (data.type === "serve") ports?.serve(data.port);
+  } else if (data.type === "serve") ports?.serve(data.port, data.first);
   else {
     store?.close();
     self.postMessage({ type: "closed" } satisfies FromHistoryThread);

@@ -1,35 +1,35 @@
-import { Elysia } from "elysia";
-import { handleChat } from "../apis/chat/handle.ts";
-import { chatRequest, chatResponse } from "../apis/chat/schema.ts";
+import { type AnyElysia, Elysia } from "elysia";
 import { errorFamily, idHeaders } from "../apis/errors.ts";
-import { errorResponse } from "../apis/openai/errors.ts";
 import { InvalidRequestError, ShuttingDownError } from "../errors.ts";
+import { loadPart, PART_NAMES, type PartName, partOf } from "./api-parts.ts";
 import { keyCheck } from "./auth.ts";
-import { completionsRoutes } from "./completions-routes.ts";
+import { chatRoutes } from "./chat-routes.ts";
 import type { ServerContext } from "./context.ts";
-import { conversationsRoutes } from "./conversations-routes.ts";
 import { corsHeaders, preflight } from "./cors.ts";
-import { failureResponse } from "./failure.ts";
-import { interactionsRoutes } from "./interactions-routes.ts";
-import { messagesRoutes } from "./messages-routes.ts";
+import { failureResponse, pathOf } from "./failure.ts";
 import { modelsRoutes } from "./models-routes.ts";
-import { parseRoutes } from "./parse-routes.ts";
-import { poolingRoutes } from "./pooling-routes.ts";
-import { contextOf } from "./rehearsal.ts";
+import { probeRoutes } from "./probe-routes.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
-import { responsesRoutes } from "./responses-routes.ts";
-import { checkParams, jsonBody, routeDetail } from "./route-parts.ts";
-import { swaggerRoutes } from "./swagger/routes.ts";
-import { tokenRoutes } from "./token-routes.ts";
+import { checkParams } from "./route-parts.ts";
 
 /** The whole HTTP surface of one serving thread. */
-export function createApp(context: ServerContext) {
+export interface App {
+  /** Loads the part of the API that the request asks for, if it is not there yet. */
+  fetch(request: Request): Response | Promise<Response>;
+  /** The server that the requests come from: told once it is there. */
+  serveFrom(server: NonNullable<AnyElysia["server"]>): void;
+  /** Every route, whose parts are loaded for that. */
+  routes(): Promise<readonly { readonly method: string; readonly path: string }[]>;
+}
+
+export function createApp(context: ServerContext): App {
   const { config, scopes } = context;
   const checkKey = keyCheck(config.apiKey);
-  const methods = new Map<string, string[]>();
   /** Requests whose body is being read have begun, too: a shutdown waits for them. */
   const begun = new WeakMap<Request, RequestScope>();
+  const parts = new Map<PartName | "document", AnyElysia | Promise<AnyElysia>>();
+  let bun: AnyElysia["server"] = null;
 
   /** The scope of a request: of a new one, unless it has begun. Its id begins with `kind`. */
   function begin(request: Request, kind: string): RequestScope {
@@ -58,50 +58,64 @@ export function createApp(context: ServerContext) {
     return undefined;
   }
 
-  // Without `standardHostname: false` Elysia looks for the path behind a host name of four letters or more.
-  const app = new Elysia({ name: "collie", normalize: false, handler: { standardHostname: false } })
-    .onRequest(onRequest)
-    .onTransform(({ params }: { readonly params: Readonly<Record<string, string | null>> }) => checkParams(params))
-    .onError(({ error, code, request, set }) => {
-      begun.get(request)?.finish();
-      return failureResponse(error, String(code), request, set.headers, context, methods);
-    })
-    .use(swaggerRoutes())
-    .post(
-      "/v1/chat/completions",
-      ({ body, request, server }) => {
-        server?.timeout(request, 0); // a long prefill is silent; an upload that stalls is not waited for
-        return handleChat(body, contextOf(request, context), begin(request, "chatcmpl"));
-      },
-      {
-        parse: jsonBody(begin, "chatcmpl", context, chatRequest),
-        body: chatRequest,
-        detail: routeDetail("OpenAI", errorResponse)(
-          "Chat Completions",
-          "OpenAI's Chat Completions with the sampling extensions of vLLM and SGLang. With `stream`, server-sent events.",
-          chatResponse,
-        ),
-      },
-    )
-    .use(tokenRoutes(context, begin))
-    .use(completionsRoutes(context, begin))
-    .use(poolingRoutes(context, begin))
-    .use(responsesRoutes(context, begin))
-    .use(conversationsRoutes(context, begin))
-    .use(messagesRoutes(context, begin))
-    .use(interactionsRoutes(context, begin))
-    .use(parseRoutes(context, begin))
-    .use(modelsRoutes(context))
-    // Claude Code asks whether anybody is there.
-    .head("/", () => new Response(null), { detail: { tags: ["Probes"], summary: "The server answers" } })
-    .get("/health", () => "OK", { detail: { tags: ["Probes"], summary: "The process is alive" } })
-    .get("/liveness", () => "OK", { detail: { tags: ["Probes"], summary: "The process is alive" } })
-    .get("/readiness", () => readiness(context), { detail: { tags: ["Probes"], summary: "Requests can be served" } });
-
-  for (const route of app.routes) {
-    if (route.path !== "*") methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
+  /** Routes, with what all of them have in common. */
+  function appOf(...routes: readonly AnyElysia[]): AnyElysia {
+    const methods = new Map<string, string[]>();
+    // Without `standardHostname: false` Elysia looks for the path behind a host name of four letters or more.
+    const app: AnyElysia = new Elysia({ name: "collie", normalize: false, handler: { standardHostname: false } })
+      .onRequest(onRequest)
+      .onTransform(({ params }: { readonly params: Readonly<Record<string, string | null>> }) => checkParams(params))
+      .onError(({ error, code, request, set }) => {
+        begun.get(request)?.finish();
+        return failureResponse(error, String(code), request, set.headers, context, methods);
+      });
+    for (const some of routes) app.use(some);
+    for (const { path, method } of app.routes) {
+      if (path !== "*") methods.set(path, [...(methods.get(path) ?? []), method]);
+    }
+    app.compile();
+    app.server = bun;
+    return app;
   }
-  return app;
+
+  async function load(name: PartName | "document"): Promise<AnyElysia> {
+    if (name !== "document") return appOf((await loadPart(name))(context, begin));
+    const [{ swaggerRoutes }, ...others] = await Promise.all([
+      import("./swagger/routes.ts"),
+      ...PART_NAMES.map(loadPart),
+    ]);
+    const made = others.map((routes) => routes(context, begin));
+    return appOf(swaggerRoutes(), chatRoutes(context, begin), ...made, modelsRoutes(context), probeRoutes(context));
+  }
+
+  /** A part's app, or the promise of it. What cannot be loaded is tried again. */
+  function part(name: PartName | "document"): AnyElysia | Promise<AnyElysia> {
+    const known = parts.get(name);
+    if (known !== undefined) return known;
+    const loading = load(name);
+    parts.set(name, loading);
+    loading.then(
+      (app) => parts.set(name, app),
+      () => parts.delete(name),
+    );
+    return loading;
+  }
+
+  const first = appOf(chatRoutes(context, begin), modelsRoutes(context), probeRoutes(context));
+  return {
+    fetch(request) {
+      const name = partOf(pathOf(request.url));
+      const app = name === undefined ? first : part(name);
+      return app instanceof Promise ? app.then((loaded) => loaded.fetch(request)) : app.fetch(request);
+    },
+    serveFrom(server) {
+      bun = server;
+      first.server = server;
+    },
+    async routes() {
+      return (await part("document")).routes.filter(({ path }) => path !== "*");
+    },
+  };
 }
 
 /** How the paths begin that need a key. */
@@ -119,16 +133,3 @@ interface RequestEvent {
  * let a request past the check of its key.
  */
 const needsKey = (path: string | undefined): boolean => path === undefined || LOCKED.test(path);
-
-function readiness(context: ServerContext): Response {
-  const { fleet } = context;
-  const healthy = fleet.readyWorkers();
-  const total = fleet.workerCount;
-  const reason = context.draining() ? "draining" : healthy === 0 ? "insufficient healthy workers" : undefined;
-  if (reason !== undefined)
-    return Response.json(
-      { status: "not ready", reason, healthy_workers: healthy, total_workers: total },
-      { status: 503 },
-    );
-  return Response.json({ status: "ready", healthy_workers: healthy, total_workers: total });
-}

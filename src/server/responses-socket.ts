@@ -1,6 +1,6 @@
 /** The WebSocket transport of `/v1/responses`: the way from an HTTP request to a connection. */
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
-import { ResponsesSession } from "../apis/responses-socket/session.ts";
+import type { ResponsesSession } from "../apis/responses-socket/session.ts";
 import { OriginNotAllowedError, ShuttingDownError } from "../errors.ts";
 import { keyCheck } from "./auth.ts";
 import type { ServerContext } from "./context.ts";
@@ -17,7 +17,7 @@ export interface ResponsesSocket {
   /** Whether a request asks for such a connection. */
   wants(request: Request): boolean;
   /** Makes it one; the response of a request that cannot be. */
-  upgrade(request: Request, server: Server<SocketData>): Response | undefined;
+  upgrade(request: Request, server: Server<SocketData>): Promise<Response | undefined>;
   readonly handler: WebSocketHandler<SocketData>;
   /** Takes no new requests; each connection is closed once it is idle. */
   drain(): void;
@@ -37,6 +37,8 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
   const { config } = context;
   const checkKey = keyCheck(config.apiKey);
   const open = new Set<ServerWebSocket<SocketData>>();
+  /** Loaded with the first connection. */
+  let Session: typeof ResponsesSession | undefined;
 
   const closeIdle = (socket: ServerWebSocket<SocketData>): void => {
     if (context.draining() && socket.data.session?.idle !== false)
@@ -45,7 +47,7 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
 
   return {
     wants: (request) => request.method === "GET" && request.headers.has("upgrade") && isPath(request.url),
-    upgrade(request, server) {
+    async upgrade(request, server) {
       const id = requestId(request, config);
       try {
         checkOrigin(request.headers.get("origin"), config.corsAllowedOrigins);
@@ -55,6 +57,7 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
         return failureResponse(error, "UNKNOWN", request, {}, context, new Map());
       }
       const headers = { "x-request-id": id };
+      Session ??= (await import("../apis/responses-socket/session.ts")).ResponsesSession;
       if (server.upgrade(request, { data: { id, session: undefined }, headers })) return undefined;
       return Response.json(
         {
@@ -84,7 +87,8 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
           });
           if (socket.getBufferedAmount() > PAUSE_AT) socket.data.session?.pause();
         };
-        socket.data.session = new ResponsesSession({ id, tenant: TENANT }, { send }, context, () => closeIdle(socket));
+        if (Session === undefined) throw new Error("a connection before its upgrade");
+        socket.data.session = new Session({ id, tenant: TENANT }, { send }, context, () => closeIdle(socket));
       },
       message(socket, message) {
         socket.data.session?.message(typeof message === "string" ? message : message.toString("utf8"));

@@ -5,9 +5,10 @@ import type { Control } from "../fleet/control-link.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
 import { type HistorySetting, openHistory } from "../history/open.ts";
+import { UseFlag } from "../history/use-flag.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
-import { collect, startHeapCare } from "../threads/heap-care.ts";
+import { startHeapCare } from "../threads/heap-care.ts";
 import { LimitBoard } from "../threads/limit-board.ts";
 import { Admission } from "./admission.ts";
 import { createApp } from "./app.ts";
@@ -36,6 +37,13 @@ export interface KeptOptions {
   readonly history: HistorySetting;
   /** The key of seals. All gateways that share a history need the same. */
   readonly sealingKey: Uint8Array;
+  /** Memory of the history's `UseFlag`. */
+  readonly used: SharedArrayBuffer;
+}
+
+/** The same, opened for one serving thread. */
+export interface Kept extends Pick<ServerContext, "history" | "sealer"> {
+  readonly used: UseFlag;
 }
 
 /**
@@ -43,10 +51,10 @@ export interface KeptOptions {
  * HistoryUnavailableError.
  */
 export async function openKept(
-  { history, sealingKey }: KeptOptions,
+  { history, sealingKey, used }: KeptOptions,
   port: MessagePort | undefined,
-): Promise<Pick<ServerContext, "history" | "sealer">> {
-  return { history: await openHistory(history, port), sealer: createSealer(sealingKey) };
+): Promise<Kept> {
+  return { history: await openHistory(history, port), sealer: createSealer(sealingKey), used: new UseFlag(used) };
 }
 
 /** One serving thread's whole work: the app on a port, its view of the fleet, its engine connections. */
@@ -72,7 +80,7 @@ const TIDY_AFTER_MS = 500;
 export function startServing(
   { config, board, limits, thread, threads, port }: Omit<ServingOptions, "kept">,
   control: Control,
-  kept: Pick<ServerContext, "history" | "sealer">,
+  { used, ...kept }: Kept,
 ): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
@@ -99,6 +107,10 @@ export function startServing(
       retryBudget: limitBoard,
       onBreaker: ({ url }, became) =>
         log[became === "open" ? "warn" : "info"](`the circuit breaker of a worker is ${became}`, { worker: url }),
+      onBrokenTemplate: (model, problem) => {
+        if (thread > 0) return; // the others find the same
+        log.error("a chat template of the model is broken: chats that need it are refused", { model, problem });
+      },
     },
   );
   const admission = limitBoard.isLimited ? new Admission(limitBoard, config.queueTimeoutSecs) : undefined;
@@ -116,7 +128,6 @@ export function startServing(
     draining: () => draining,
   };
   const app = createApp(context);
-  app.compile();
   const socket = responsesSocket(context);
   const server = Bun.serve({
     hostname: config.host,
@@ -130,10 +141,10 @@ export function startServing(
     websocket: socket.handler,
     error: () => new Response(null, { status: 500 }),
   });
-  app.server = server;
-  const stopHeapCare = startHeapCare(scopes);
+  app.serveFrom(server);
+  const heapCare = startHeapCare(scopes);
   // one thread of a gateway is enough
-  const stopWatch = thread === 0 ? watchLostRuns(context) : () => {};
+  const stopWatch = thread === 0 ? watchLostRuns(context, used) : () => {};
   const tidied = new Set<string>();
   const tidying = new Set<ReturnType<typeof setTimeout>>();
 
@@ -151,7 +162,7 @@ export function startServing(
         const models = fresh.filter(({ id }) => fleet.list().some((entry) => entry.id === id));
         warmUp({ handle: app.fetch, context, models: models.map(({ id }) => fleet.model(id)) })
           .catch((error: unknown) => log.debug("warm-up failed", { error }))
-          .finally(collect);
+          .finally(() => heapCare.collect());
       }, TIDY_AFTER_MS);
       tidying.add(timer);
     },
@@ -173,7 +184,7 @@ export function startServing(
       await Promise.race([stopped, Bun.sleep(200)]); // answers that are still on their way to slow readers
     },
     async stop() {
-      stopHeapCare();
+      heapCare.stop();
       stopWatch();
       for (const timer of tidying) clearTimeout(timer);
       await server.stop(true);

@@ -1,10 +1,17 @@
 /** What control does for the history of all serving threads: the thread that holds it, and retention. */
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { HistorySetupError } from "../history/errors.ts";
 import { parseHistoryUrl } from "../history/location.ts";
-import { type HistorySetting, type HistoryThread, openHistory, startHistoryThread } from "../history/open.ts";
+import {
+  type HistorySetting,
+  type HistoryThread,
+  historyThreadWhenUsed,
+  openHistory,
+  startHistoryThread,
+} from "../history/open.ts";
 import type { HistoryStore } from "../history/store.ts";
+import { UseFlag } from "../history/use-flag.ts";
 import { workerUrl } from "../program.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { KeptForThreads } from "./supervisor.ts";
@@ -30,23 +37,50 @@ const DAY_MS = 86_400_000;
 /** Rows that one statement removes: others get their turn between two. */
 const AT_ONCE = 500;
 
-/** Opens the history, once a process. Throws HistorySetupError and HistoryUnavailableError. */
-export async function startHistoryKeeper(options: KeeperOptions): Promise<HistoryKeeper> {
+/**
+ * Opens the history, once a process; `unasked`: when it is first used, and in memory where it cannot be opened then. Throws
+ * HistorySetupError and HistoryUnavailableError.
+ */
+export async function startHistoryKeeper(options: KeeperOptions, unasked = false): Promise<HistoryKeeper> {
   const { history, sealingKey, retentionDays, log, onEnd, sweepMs = SWEEP_MS } = options;
+  const used = new UseFlag();
   let ending = false;
-  let thread: HistoryThread | undefined;
+  let thread: Pick<HistoryThread, "connect" | "close"> | undefined;
   let store: HistoryStore | null;
-  makeFile(history.url);
+  const ended = (message: string): void => {
+    if (!ending) onEnd(message);
+  };
+  const { type } = parseHistoryUrl(history.url);
+  const whenUsed = type === "memory" || (type === "sqlite" && unasked);
+  if (makeFile(history.url) > 0 || !whenUsed) used.set();
   try {
-    thread = await startHistoryThread(history, workerUrl("history/thread"), (message) => {
-      if (!ending) onEnd(message);
-    });
+    thread = whenUsed
+      ? historyThreadWhenUsed(startUnasked, (error) => ended(String(error)))
+      : await startThread(history.url);
     // for retention alone
     store = await openHistory({ ...history, maxConnections: 1 }, thread?.connect());
   } catch (error) {
     await thread?.close();
     throw error;
   }
+  async function startThread(url: string): Promise<HistoryThread | undefined> {
+    return startHistoryThread({ ...history, url }, workerUrl("history/thread"), ended);
+  }
+
+  async function startUnasked(): Promise<HistoryThread> {
+    used.set();
+    let started: HistoryThread | undefined;
+    try {
+      started = await startThread(history.url);
+    } catch (error) {
+      if (!(error instanceof HistorySetupError)) throw error;
+      warnOfMemory(log, error);
+    }
+    started ??= await startThread("memory");
+    if (started === undefined) throw new HistorySetupError("the history needs no thread");
+    return started;
+  }
+
   const stopSweeping = store === null || retentionDays === undefined ? () => {} : sweeping(store, retentionDays);
 
   function sweeping(kept: HistoryStore, days: number): () => void {
@@ -57,7 +91,8 @@ export async function startHistoryKeeper(options: KeeperOptions): Promise<Histor
       try {
         const before = Date.now() - days * DAY_MS;
         let removed = 0;
-        for (let some = 1; some > 0 && !stopped; removed += some) some = await kept.removeExpired(before, AT_ONCE);
+        for (let some = used.isSet ? 1 : 0; some > 0 && !stopped; removed += some)
+          some = await kept.removeExpired(before, AT_ONCE);
         if (removed > 0) log.info("removed what was kept for long enough", { rows: removed, days });
       } catch (error) {
         log.warn("what is too old could not be removed from the history", { error });
@@ -75,6 +110,7 @@ export async function startHistoryKeeper(options: KeeperOptions): Promise<Histor
   return {
     history,
     sealingKey,
+    used: used.memory,
     connect: () => thread?.connect(),
     async close() {
       ending = true;
@@ -85,25 +121,32 @@ export async function startHistoryKeeper(options: KeeperOptions): Promise<Histor
   };
 }
 
-/** Makes the file that a store is in, for its owner alone: others must not read what clients said. */
-function makeFile(url: string): void {
+/** Makes the file that a store is in, for its owner alone: others must not read what clients said. Gives its size. */
+function makeFile(url: string): number {
   const location = parseHistoryUrl(url);
-  if (location.type !== "sqlite") return;
+  if (location.type !== "sqlite") return 0;
   try {
     mkdirSync(dirname(location.path), { recursive: true, mode: 0o700 });
-    closeSync(openSync(location.path, "a", 0o600));
+    const file = openSync(location.path, "a", 0o600);
+    const { size } = fstatSync(file);
+    closeSync(file);
+    return size;
   } catch (error) {
     throw new HistorySetupError(`cannot make the history in ${location.path}: ${(error as Error).message}`);
   }
 }
 
+function warnOfMemory(log: Logger, { message }: Error): void {
+  log.warn("the history is kept in memory: it is gone after a restart", { error: message });
+}
+
 /** The same; where the history that nobody has chosen cannot be opened, in memory, with a warning. */
 export async function startHistoryKeeperOr(options: KeeperOptions, byDefault: boolean): Promise<HistoryKeeper> {
   try {
-    return await startHistoryKeeper(options);
+    return await startHistoryKeeper(options, byDefault);
   } catch (error) {
     if (!byDefault || !(error instanceof HistorySetupError)) throw error;
-    options.log.warn("the history is kept in memory: it is gone after a restart", { error: error.message });
+    warnOfMemory(options.log, error);
     return startHistoryKeeper({ ...options, history: { ...options.history, url: "memory" } });
   }
 }

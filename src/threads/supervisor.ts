@@ -101,7 +101,7 @@ async function startWorkers(
   boards: Boards,
   log: Logger,
   control: Control,
-  { connect, history, sealingKey }: KeptForThreads,
+  { connect, history, sealingKey, used }: KeptForThreads,
   entry: URL,
   pingMs: number,
 ): Promise<ServingThreads> {
@@ -161,7 +161,7 @@ async function startWorkers(
         }, pause);
       });
       const port = bound?.port ?? config.port;
-      const kept = { history, sealingKey };
+      const kept = { history, sealingKey, used };
       const options = { config, ...memoryOf(boards), thread: index, threads: count, port, kept };
       const historyPort = connect();
       const message: ToThread = { type: "start", options, fleet, historyPort };

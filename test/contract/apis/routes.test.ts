@@ -16,7 +16,7 @@ interface Route {
   readonly path: string;
 }
 const isPage = (path: string): boolean => /^\/(?:swagger|health|liveness|readiness|$)/.test(path);
-const routes: readonly Route[] = open.routes.map(({ method, path }) => ({
+const routes: readonly Route[] = (await open.routes()).map(({ method, path }) => ({
   method,
   route: path,
   path: path.replaceAll(/:[a-z_A-Z]+/g, "x_1").replace(/\*$/, "x/y"),

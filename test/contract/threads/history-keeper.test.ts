@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { HistorySetupError } from "../../../src/history/errors.ts";
 import { openHistory } from "../../../src/history/open.ts";
 import type { Conversation, HistoryStore } from "../../../src/history/store.ts";
+import { UseFlag } from "../../../src/history/use-flag.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import {
   type HistoryKeeper,
@@ -67,6 +68,19 @@ describe.each(["memory", "sqlite"])("%s", (kind) => {
     expect(await other.getConversation("u", "conv_1")).toBeNull();
   });
 
+  test("its thread starts with the first call, of whatever thread", async () => {
+    keeper = await startHistoryKeeper(options(url()), true);
+    const used = new UseFlag(keeper.used);
+    const stores = [await seat(), await seat(), await seat()];
+    await Bun.sleep(50);
+    expect(used.isSet).toBe(false);
+    await Promise.all(stores.map((store, i) => store.createConversation(conversation(`conv_${i}`, Date.now()), [])));
+    expect(used.isSet).toBe(true);
+    const last = await seat();
+    for (const i of stores.keys())
+      expect(await last.getConversation("t", `conv_${i}`)).toMatchObject({ id: `conv_${i}` });
+  });
+
   test("what is too old is removed, again and again", async () => {
     keeper = await startHistoryKeeper(options(url(), { retentionDays: 2, sweepMs: [20, 20] }));
     const store = await seat();
@@ -126,4 +140,38 @@ test("a history that cannot be opened ends the start, unless nobody chose it", a
   expect(keeper.history.url).toBe("memory");
   expect(lines.join("\n")).toContain("the history is kept in memory");
   expect(await (await seat()).getConversation("t", "conv_1")).toBeNull();
+});
+
+test("a history that nobody chose and that is no database is found out when it is used, and kept in memory then", async () => {
+  const path = join(temporary(), "history.db");
+  writeFileSync(path, "no database".repeat(1000));
+  await expect(startHistoryKeeperOr(options(`sqlite:${path}`), false)).rejects.toThrow(HistorySetupError);
+  keeper = await startHistoryKeeperOr(options(`sqlite:${path}`), true);
+  expect(lines.join("\n")).not.toContain("the history is kept in memory");
+  const store = await seat();
+  await store.createConversation(conversation("conv_1", Date.now()), []);
+  expect(await (await seat()).getConversation("t", "conv_1")).toMatchObject({ id: "conv_1" });
+  expect(lines.join("\n")).toContain("the history is kept in memory");
+});
+
+test("what an earlier process has kept is cared for without a call", async () => {
+  const url = `sqlite:${join(temporary(), "history.db")}`;
+  const old = Date.now() - 3 * 86_400_000;
+  keeper = await startHistoryKeeper(options(url));
+  await (await seat()).createConversation(conversation("conv_old", old), []);
+  for (const store of stores.splice(0)) await store.close();
+  await keeper.close();
+  keeper = await startHistoryKeeper(options(url, { retentionDays: 2, sweepMs: [10, 10] }), true);
+  expect(new UseFlag(keeper.used).isSet).toBe(true);
+  for (let tries = 0; !lines.join("\n").includes("removed what was kept"); tries++) {
+    if (tries > 300) throw new Error("it is still there");
+    await Bun.sleep(10);
+  }
+});
+
+test("one that was never used is closed at once", async () => {
+  keeper = await startHistoryKeeper(options(`sqlite:${join(temporary(), "history.db")}`), true);
+  await seat();
+  await keeper.close();
+  keeper = undefined;
 });

@@ -5,9 +5,6 @@ import { join } from "node:path";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
 import { ModelCatalog } from "../../../src/fleet/model-catalog.ts";
-import type { Logger } from "../../../src/telemetry/log.ts";
-import { ChatTemplateRefusal, type TemplateInput } from "../../../src/template/chat-template.ts";
-import { compileModelTemplate } from "../../../src/template/model-template.ts";
 import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
 import { testCompute } from "../../support/control.ts";
 import { END_OF_TEXT, IM_END } from "../generation/demo-tokenizer.ts";
@@ -100,47 +97,6 @@ test("files and template of the settings take the place of the engine's", async 
   } finally {
     rmSync(folder, { recursive: true });
   }
-});
-
-describe("a template that does not compile", () => {
-  const loaded = async (more: Record<string, string>) => {
-    const told: unknown[] = [];
-    const log = { error: (...what: unknown[]) => told.push(what) } as unknown as Logger;
-    const catalog = new ModelCatalog(config(), undefined, testCompute, { environment: {}, log });
-    const utf8 = new TextEncoder();
-    const engine = new Bundled();
-    const broken = new Map([
-      ...files,
-      ...Object.entries(more).map(([name, text]) => [name, utf8.encode(text)] as const),
-    ]);
-    engine.tokenizerBundle = () => Promise.resolve(broken as never);
-    expect(await catalog.add(info(), engine)).toBe("served");
-    const render = (input: Partial<TemplateInput> = {}) =>
-      compileModelTemplate(catalog.entries()[0]!.template!).render({
-        messages: [{ role: "user", content: "a" }],
-        addGenerationPrompt: false,
-        ...input,
-      });
-    return { told, render };
-  };
-
-  test("takes the model its chat, not its place: chats are refused with the reason, which is logged", async () => {
-    const { told, render } = await loaded({ "chat_template.jinja": 'a\n{% if "\\" %}\n{% nonsense "}}" %}' });
-    const problem = expect.stringMatching(/^the chat template does not compile, line \d: /);
-    expect(told).toEqual([[expect.stringContaining("chats that need it are refused"), { model: "served", problem }]]);
-    const { problem: reason } = (told[0] as [string, { problem: string }])[1];
-    expect(render).toThrow(new ChatTemplateRefusal(`The model cannot chat: ${reason}`));
-  });
-
-  test("of several takes only its own", async () => {
-    const { told, render } = await loaded({
-      "chat_template.jinja": "fine",
-      "additional_chat_templates/tool_use.jinja": "{% if %}",
-    });
-    expect(told).toHaveLength(1);
-    expect(render()).toBe("fine");
-    expect(() => render({ tools: [] })).toThrow("the chat template 'tool_use' does not compile, line 1");
-  });
 });
 
 describe("parsers and encoder", () => {

@@ -7,6 +7,8 @@ import { ModelNotFoundError, NotOfferedError, NoWorkersError, UnsupportedError }
 import type { Lease } from "../../../src/fleet/lease.ts";
 import type { FleetSnapshot, HttpModelEntry, WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
+import { ChatTemplateRefusal, type TemplateInput } from "../../../src/template/chat-template.ts";
+import type { TemplateSource } from "../../../src/template/model-template.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { IM_END } from "../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
@@ -451,5 +453,39 @@ describe("a new state of the fleet", () => {
   test("connections are made with the first lease only", () => {
     view.apply(fleet([worker("one", "b")]));
     expect(made.size).toBe(0);
+  });
+});
+
+describe("a template that does not compile", () => {
+  const loaded = (template: TemplateSource) => {
+    const told: string[][] = [];
+    const own = new FleetView(board, 0, () => new ScriptedEngine(), {
+      onBrokenTemplate: (...what) => void told.push(what),
+    });
+    own.apply(fleet([], [modelEntry({ id: "served", aliases: ["s"], template })]));
+    const render = (input: Partial<TemplateInput> = {}) =>
+      own.model("s").template!().render({
+        messages: [{ role: "user", content: "a" }],
+        addGenerationPrompt: false,
+        ...input,
+      });
+    return { told, render };
+  };
+
+  test("takes the model its chat, not its place: chats are refused with the reason, which is told once", () => {
+    const { told, render } = loaded({ source: 'a\n{% if "\\" %}\n{% nonsense "}}" %}', specials: {} });
+    expect(told).toEqual([]);
+    const refused = /^The model cannot chat: the chat template does not compile, line \d: /;
+    expect(() => render()).toThrow(refused);
+    expect(() => render()).toThrow(ChatTemplateRefusal);
+    expect(told).toEqual([["served", expect.stringMatching(/^the chat template does not compile, line \d: /)]]);
+  });
+
+  test("of several takes only its own", () => {
+    const named = { default: "fine", tool_use: "{% if %}" };
+    const { told, render } = loaded({ source: "fine", specials: {}, named });
+    expect(render()).toBe("fine");
+    expect(() => render({ tools: [] })).toThrow("the chat template 'tool_use' does not compile, line 1");
+    expect(told).toHaveLength(1);
   });
 });

@@ -56,7 +56,7 @@ export interface Gateway {
   readonly sealer: Sealer;
   readonly runs: RunRegistry;
   /** Every route of the app, without the one for paths that no route has. */
-  readonly routes: readonly { readonly method: string; readonly path: string }[];
+  routes(): Promise<readonly { readonly method: string; readonly path: string }[]>;
   readonly socket: ResponsesSocket;
   draining: boolean;
   post(body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -102,7 +102,6 @@ export function startGateway(
     draining: () => gateway.draining,
   };
   const app = createApp(context);
-  app.compile();
   const socket = responsesSocket(context);
   const server = Bun.serve({
     port: 0,
@@ -113,7 +112,7 @@ export function startGateway(
     websocket: socket.handler,
     error: (error) => new Response(`the app threw: ${error.stack}`, { status: 500 }),
   });
-  app.server = server;
+  app.serveFrom(server);
   const url = `http://localhost:${server.port}`;
   const gateway: Gateway = {
     url,
@@ -128,7 +127,7 @@ export function startGateway(
     fleet,
     ...kept,
     socket,
-    routes: app.routes.filter(({ path }) => path !== "*").map(({ method, path }) => ({ method, path })),
+    routes: () => app.routes(),
     draining: false,
     post: (body, headers = {}) =>
       fetch(`${url}/v1/chat/completions`, {

@@ -120,11 +120,11 @@ describe("imports", () => {
   test("the scan finds what there is", () => {
     const byPath = new Map(sources.map((file) => [file.path, file]));
     expect(byPath.size).toBeGreaterThan(100);
-    expect(byPath.get("server/app.ts")?.imports).toContain("apis/chat/handle.ts");
+    expect(byPath.get("server/app.ts")?.imports).toContain("server/chat-routes.ts");
     expect(byPath.get("server/app.ts")?.packages).toContain("elysia");
     expect(byPath.get("server/context.ts")?.imports).toContain("fleet/view.ts");
     expect(byPath.get("server/context.ts")?.runtimeImports).toEqual([]);
-    expect(byPath.get("server/app.ts")?.runtimeImports).toContain("apis/chat/handle.ts");
+    expect(byPath.get("server/app.ts")?.runtimeImports).toContain("server/chat-routes.ts");
   });
 
   test("every import is of a file that exists", () => {
