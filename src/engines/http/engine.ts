@@ -31,5 +31,7 @@ export interface HttpEngine extends EngineAdmin {
   /** Resolves at the answer's head, whatever its status; rejects with EngineErrors ("unavailable", "timeout", "cancelled"). */
   forward(ask: HttpAsk, signal: AbortSignal): Promise<HttpReply>;
   models(deadlineMs: number): Promise<readonly HttpModel[]>;
+  /** What the server calls a model that clients know by `id`. */
+  nameOf(id: string): string;
   close(): void;
 }
