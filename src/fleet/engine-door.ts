@@ -6,7 +6,7 @@ import { type Engine, EngineError } from "../engines/engine.ts";
 import type { EngineFacts } from "../engines/facts.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import type { Contact, Door, Found } from "./door.ts";
-import { factsOf, identityOf, identityOfHttp, unoffered } from "./engine-facts.ts";
+import { identityOf, identityOfHttp, unoffered } from "./engine-facts.ts";
 import type { ModelCatalog } from "./model-catalog.ts";
 import { HTTP_DIALECT } from "./snapshot.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
@@ -65,12 +65,21 @@ export function engineDoor(
       const [info, identity, facts] = await Promise.all([
         engine.modelInfo(deadlineMs),
         identityOf(engine, deadlineMs),
-        factsOf(engine, deadlineMs),
+        engine.learn(deadlineMs),
         check(engine, deadlineMs),
       ]);
       const model = await catalog.add(info, engine, spec.models);
       const { dialect } = engine;
-      return { url, kind: "grpc", dialect, ...facts, models: [model], httpModels: [], identity };
+      return {
+        url,
+        kind: "grpc",
+        dialect,
+        facts,
+        waitsForReasoning: facts.waitsForReasoning,
+        models: [model],
+        httpModels: [],
+        identity,
+      };
     } finally {
       engine.close();
     }

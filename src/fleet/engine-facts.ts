@@ -1,21 +1,6 @@
 /** What registration keeps of an engine's answers. */
 import { type Engine, EngineError } from "../engines/engine.ts";
-import type { EngineFacts } from "../engines/facts.ts";
 import type { HttpModel } from "../engines/http/engine.ts";
-import type { Found } from "./door.ts";
-
-/** What an engine says of its abilities; one that serves without telling of itself is taken as it is. */
-export async function factsOf(
-  engine: Engine & { readonly facts?: EngineFacts },
-  deadlineMs: number,
-): Promise<Pick<Found, "facts" | "waitsForReasoning">> {
-  const { facts } = engine;
-  if (facts !== undefined) return { facts, waitsForReasoning: facts.waitsForReasoning };
-  const told = await engine.serverInfo(deadlineMs).catch(() => undefined);
-  const start = told?.labels["constrained_decoding_start"];
-  return { facts, waitsForReasoning: start === undefined ? undefined : WAITS[start] };
-}
-const WAITS: Readonly<Record<string, boolean>> = { after_reasoning: true, first_token: false };
 
 /** What another engine at the same address would say otherwise: its model, and how it is set up. */
 export async function identityOf(engine: Engine, deadlineMs: number): Promise<string> {
