@@ -3,8 +3,9 @@ import type { GatewayError } from "../errors.ts";
 import { anthropicError, anthropicStatus } from "./anthropic/errors.ts";
 import { googleError, googleStatus } from "./google/errors.ts";
 import { openAiError } from "./openai/errors.ts";
+import { workersError } from "./workers/errors.ts";
 
-export type ErrorFamily = "openai" | "anthropic" | "google";
+export type ErrorFamily = "openai" | "anthropic" | "google" | "workers";
 
 /**
  * Chosen by the path, never by how the client says who it is; the list of models, which all three have at one path, by a header that
@@ -17,7 +18,7 @@ export function errorFamily(path: string, headers: Headers): ErrorFamily {
     return headers.has("x-goog-api-client") ? "google" : "openai";
   }
   if (/^\/(?:v1\/interactions|v1beta|v1alpha)(?:\/|$)/.test(path)) return "google";
-  return "openai";
+  return /^\/workers(?:\/|$)/.test(path) ? "workers" : "openai";
 }
 
 export interface DrawnError {
@@ -39,6 +40,7 @@ export function drawError(family: ErrorFamily, error: GatewayError, requestId: s
 /** The object alone, as streams send it. */
 export function errorBody(family: ErrorFamily, error: GatewayError, requestId: string): object {
   if (family === "anthropic") return anthropicError(error, requestId);
+  if (family === "workers") return workersError(error);
   return family === "google" ? googleError(error) : openAiError(error);
 }
 

@@ -70,6 +70,9 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
     ...compute,
     addTokenizer: async (wanted) => started(fleet).addTokenizer(wanted),
     removeTokenizer: async (id) => started(fleet).removeTokenizer(id),
+    get admin() {
+      return started(fleet).admin;
+    },
   };
   let known = emptyFleet;
   let metrics: MetricsListener | undefined;
@@ -94,18 +97,23 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   }
   const url = clientUrl(serving.hostname, serving.port);
   log.info("listening", { url, version, threads, workers: config.workerUrls.length });
+  if (config.workerUrls.length === 0 && config.workerFile === undefined && !config.serviceDiscovery)
+    log.warn(
+      "there are no workers yet: start with --worker-urls, or add some with POST /workers (or try `collie demo`)",
+    );
   if (metrics !== undefined) log.info("metrics", { url: `${clientUrl(metrics.hostname, metrics.port)}/metrics` });
   fleet = startFleetControl(
     config,
     boards.fleet,
     log,
-    cacheFolder(config.stateDir, env),
-    compute,
-    (snapshot) => {
-      known = snapshot;
-      return serving.apply(snapshot);
+    {
+      apply(snapshot) {
+        known = snapshot;
+        return serving.apply(snapshot);
+      },
+      lost: (slot) => serving.lost(slot),
     },
-    env,
+    { cacheDir: cacheFolder(config.stateDir, env), compute, environment: env },
   );
   fleet.ready.then((worker) => {
     if (hooks.onReady !== undefined) hooks.onReady(url, worker.model);
@@ -245,11 +253,5 @@ function started(fleet: FleetControl | undefined): FleetControl {
 export async function run(args: readonly string[], env: Environment): Promise<number> {
   const { values, warnings } = resolveOptions(serveOptions, { args, env });
   for (const warning of warnings) process.stderr.write(`collie: ${warning}\n`);
-  if (values.workerUrls.length === 0) {
-    process.stderr.write(
-      "collie: serve needs at least one engine: --worker-urls grpc://HOST:PORT (or try `collie demo`)\n",
-    );
-    return 2;
-  }
   return serve(values, env);
 }

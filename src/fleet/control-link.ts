@@ -1,6 +1,16 @@
-import { OverloadedError, TokenizerExistsError } from "../errors.ts";
+import {
+  GatewayError,
+  InvalidRequestError,
+  OverloadedError,
+  QueueFullError,
+  TokenizerExistsError,
+  WorkerExistsError,
+  WorkerNotFoundError,
+} from "../errors.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
 import { type EncodeOptions, TokenizerError } from "../tokenizer/tokenizer.ts";
+import type { FleetAdmin } from "./admin.ts";
+import { type AdminQuestion, adminOver, askAdmin } from "./admin-link.ts";
 import type { TokenizerEntry } from "./snapshot.ts";
 
 /** A tokenizer that is to be loaded besides those of the models. */
@@ -34,6 +44,7 @@ export interface Control extends Pick<Compute, "encode" | "encodeShared"> {
   addTokenizer(wanted: NewTokenizer): Promise<TokenizerEntry>;
   /** Forgets a tokenizer that was added; false if there is none of this id. */
   removeTokenizer(id: string): Promise<boolean>;
+  readonly admin: FleetAdmin;
 }
 
 /** The same as messages between threads. Texts and ids lie in shared memory. */
@@ -45,11 +56,17 @@ export type Question =
       readonly options: EncodeOptions;
     }
   | { readonly type: "add-tokenizer"; readonly wanted: NewTokenizer }
-  | { readonly type: "remove-tokenizer"; readonly id: string };
+  | { readonly type: "remove-tokenizer"; readonly id: string }
+  | AdminQuestion;
 
-export type Answer =
-  | { readonly value: unknown }
-  | { readonly failure: { readonly kind: FailureKind; readonly message: string } };
+export type Answer = { readonly value: unknown } | { readonly failure: Failure };
+
+interface Failure {
+  readonly kind: FailureKind;
+  readonly message: string;
+  /** Field of the request that is at fault. */
+  readonly param?: string | undefined;
+}
 
 /** The asking end of a link: a `Control` whose questions go out as messages. */
 export interface ControlLink {
@@ -99,6 +116,7 @@ export function controlOver(send: {
       async removeTokenizer(id) {
         return (await ask({ type: "remove-tokenizer", id })) as boolean;
       },
+      admin: adminOver(ask),
     },
   };
 }
@@ -113,7 +131,7 @@ export interface Answerer {
 
 export function answerer(control: Control, send: (id: number, answer: Answer) => void): Answerer {
   const open = new Map<number, AbortController>();
-  const reply = (question: Question, signal: AbortSignal): Promise<unknown> => {
+  const reply = async (question: Question, signal: AbortSignal): Promise<unknown> => {
     switch (question.type) {
       case "encode":
         return control.encodeShared(question.handle, question.text, question.options, signal);
@@ -121,6 +139,8 @@ export function answerer(control: Control, send: (id: number, answer: Answer) =>
         return control.addTokenizer(question.wanted);
       case "remove-tokenizer":
         return control.removeTokenizer(question.id);
+      case "admin":
+        return askAdmin(control.admin, question);
     }
   };
   return {
@@ -171,22 +191,36 @@ export function sharedIds(ids: Uint32Array): Uint32Array {
 
 /** Errors that keep their class on the way to another thread. By hand: a build shortens the names of classes. */
 const FAILURES = {
-  tokenizer: { is: TokenizerError, make: (message: string) => new TokenizerError(message) },
-  overloaded: { is: OverloadedError, make: (message: string) => new OverloadedError(message) },
-  exists: { is: TokenizerExistsError, make: (message: string) => new TokenizerExistsError(message, { param: "name" }) },
+  tokenizer: { is: TokenizerError, make: ({ message }: Failure) => new TokenizerError(message) },
+  overloaded: { is: OverloadedError, make: ({ message }: Failure) => new OverloadedError(message) },
+  exists: { is: TokenizerExistsError, make: told(TokenizerExistsError) },
+  "worker-exists": { is: WorkerExistsError, make: told(WorkerExistsError) },
+  "worker-unknown": { is: WorkerNotFoundError, make: told(WorkerNotFoundError) },
+  invalid: { is: InvalidRequestError, make: told(InvalidRequestError) },
+  "queue-full": {
+    is: QueueFullError,
+    make: ({ message }: Failure) => new QueueFullError(message, { retryAfterSecs: 5 }),
+  },
 } as const;
+
+function told(Class: new (message: string, details?: { param?: string }) => Error) {
+  return ({ message, param }: Failure): Error => new Class(message, param === undefined ? {} : { param });
+}
+
 type FailureKind = keyof typeof FAILURES | "other";
 
 /** An error on its way to another thread. */
 export function failureOf(error: unknown): Answer {
   const kinds = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
   const kind = kinds.find((name) => error instanceof FAILURES[name].is) ?? "other";
-  return { failure: { kind, message: error instanceof Error ? error.message : String(error) } };
+  const message = error instanceof Error ? error.message : String(error);
+  const param = error instanceof GatewayError ? error.param : undefined;
+  return { failure: { kind, message, ...(param !== undefined && { param }) } };
 }
 
 /** The value of an answer. Throws what it failed with. */
 export function unwrap(answer: Answer): unknown {
   if ("value" in answer) return answer.value;
-  const { kind, message } = answer.failure;
-  throw kind === "other" ? new Error(message) : FAILURES[kind].make(message);
+  const { failure } = answer;
+  throw failure.kind === "other" ? new Error(failure.message) : FAILURES[failure.kind].make(failure);
 }

@@ -1,191 +1,149 @@
 import type { Environment } from "../config/given.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
-import { connectEngine } from "../engines/connect.ts";
-import { createEngine } from "../engines/create.ts";
-import type { Engine } from "../engines/engine.ts";
 import type { Logger } from "../telemetry/log.ts";
-import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
+import type { FleetBoard } from "../threads/fleet-board.ts";
+import { systemClock } from "./clock.ts";
 import type { Compute, Control } from "./control-link.ts";
+import { sourcesOf } from "./discovery/index.ts";
+import { engineDoor, type HttpEngines } from "./engine-door.ts";
+import { fleetAdmin } from "./fleet-admin.ts";
+import { Gate } from "./gate.ts";
+import { Jobs } from "./jobs.ts";
+import { lifeSettings } from "./life-settings.ts";
+import { watchLoads } from "./loads-monitor.ts";
 import { ModelCatalog } from "./model-catalog.ts";
-import type { FleetSnapshot, WorkerEntry } from "./snapshot.ts";
+import { watchProgress } from "./progress.ts";
+import { Publisher } from "./publisher.ts";
+import { WorkerRegistry } from "./registry.ts";
+import type { FleetSnapshot } from "./snapshot.ts";
+import { snapshotOf, workerEntries } from "./snapshot-of.ts";
+import { Sources } from "./sources.ts";
 import { TokenizerRegistry } from "./tokenizers.ts";
+import type { WorkerSource } from "./worker-source.ts";
 
-export interface FleetControl extends Pick<Control, "addTokenizer" | "removeTokenizer"> {
+/** A worker that is ready, as the start tells of it. */
+export interface ReadyWorker {
+  readonly url: string;
+  readonly model: string;
+}
+
+export interface FleetControl extends Pick<Control, "addTokenizer" | "removeTokenizer" | "admin"> {
   /** Resolves when the first worker is ready. */
-  readonly ready: Promise<WorkerEntry>;
+  readonly ready: Promise<ReadyWorker>;
   close(): void;
 }
 
-/** A check of an unhealthy worker comes after this at the latest, so that it returns soon. */
-const UNHEALTHY_CHECK_MS = 5000;
-const FIRST_PAUSE_MS = 100;
-
-/** One spelling for one worker. */
-function normalUrl(url: string): string {
-  return url.replace(/\/$/, "").toLowerCase();
+/** The serving threads, as control tells them. */
+export interface Threads {
+  /** Resolves when every thread knows the new fleet. */
+  apply(snapshot: FleetSnapshot): Promise<void>;
+  /** A worker is out: requests that have not begun there go elsewhere. */
+  lost(slot: number): void;
 }
 
+export interface ControlOptions {
+  /** Folder of what is kept of models. */
+  readonly cacheDir: string | undefined;
+  /** Builds tables that are not at hand. */
+  readonly compute: Pick<Compute, "build">;
+  /** Holds the settings of a model hub. */
+  readonly environment?: Environment;
+  readonly http?: HttpEngines;
+  /** Where workers come from; those of the settings, unless given. */
+  readonly sources?: readonly WorkerSource[];
+}
+
+/** Tries and checks of workers that run at once. */
+const CHECKS_AT_ONCE = 128;
+
 /**
- * Brings the workers up, loads the models they serve, and watches their health. `publish` gets the fleet at every change of
- * who is in it and resolves when everybody knows it; states go to the board. `compute` builds tables that are not at hand;
- * `environment` holds the settings of a model hub.
+ * Brings the workers up, loads the models they serve, and watches them until they leave. The threads get the fleet at every change of
+ * who is in it; states go to the board.
  */
 export function startFleetControl(
   config: ServeConfig,
   board: FleetBoard,
   log: Logger,
-  cacheDir: string | undefined,
-  compute: Compute,
-  publish: (snapshot: FleetSnapshot) => Promise<void>,
-  environment: Environment = process.env,
+  threads: Threads,
+  { cacheDir, compute, environment = process.env, http = noHttp, sources = sourcesOf(config) }: ControlOptions,
 ): FleetControl {
   const closing = new AbortController();
+  const clock = systemClock();
   const catalog = new ModelCatalog(config, cacheDir, compute, { environment, log, signal: closing.signal });
-  const workers: WorkerEntry[] = [];
-  const engines = new Set<Engine>();
-  let onReady!: (worker: WorkerEntry) => void;
-  const ready = new Promise<WorkerEntry>((resolve) => {
-    onReady = resolve;
+  const jobs = new Jobs(clock);
+  const ready = Promise.withResolvers<ReadyWorker>();
+  const publisher = new Publisher(clock, () =>
+    threads.apply(snapshotOf(registry, catalog.entries(), tokenizers.entries())),
+  );
+  const door = engineDoor(catalog, http, {
+    engine: { transport: config.engineTransport, keepaliveMs: config.engineKeepaliveSecs * 1000 },
+    checksGenerate: config.healthCheckGeneration,
+    apiKey: config.workerApiKey,
+    aliases: (id) => catalog.aliasesOf(id),
   });
-
-  const urls = [...new Set(config.workerUrls.map(normalUrl))];
+  const registry: WorkerRegistry = new WorkerRegistry(
+    board,
+    { clock, door, gate: new Gate(CHECKS_AT_ONCE), log, random: Math.random },
+    catalog,
+    jobs,
+    {
+      drainMs: config.drainTimeoutSecs * 1000,
+      removesFailed: config.removeUnhealthyWorkers,
+      life: ({ health }) => lifeSettings(config, health),
+    },
+    {
+      publish: () => publisher.tell(),
+      lost: (slot) => threads.lost(slot),
+      forgotten: (owners) => told.forget(owners),
+      ready(worker) {
+        const [entry] = workerEntries(worker);
+        if (entry !== undefined) ready.resolve(entry);
+      },
+    },
+  );
+  const told = new Sources(registry, log);
   const tell = () =>
-    publish({
-      workers: [...workers],
-      expected: urls.length,
-      models: catalog.entries(),
-      tokenizers: tokenizers.entries(),
-    });
-  const told = () =>
-    tell().catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
-  const tellSoon = () => void told();
-  const tokenizers = new TokenizerRegistry(catalog, log, (name) => catalog.has(name), tellSoon);
+    publisher.tell().catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
+  const tokenizers = new TokenizerRegistry(
+    catalog,
+    log,
+    (name) => catalog.has(name),
+    () => void tell(),
+  );
 
-  const engineOptions = { transport: config.engineTransport, keepaliveMs: config.engineKeepaliveSecs * 1000 };
+  const everyone = () => registry.everyone();
+  const progress = watchProgress(everyone, board, config.workerStallSecs * 1000, clock, log);
+  const loads = watchLoads(everyone, board, config.loadMonitorInterval * 1000, clock);
+  void tell();
+  told.start(sources, closing.signal);
 
-  const pause = (ms: number) =>
-    new Promise<void>((resolve) => {
-      const over = () => {
-        clearTimeout(timer);
-        closing.signal.removeEventListener("abort", over);
-        resolve();
-      };
-      const timer = setTimeout(over, ms);
-      closing.signal.addEventListener("abort", over);
-    });
-
-  async function bringUp(url: string, slot: number): Promise<WorkerEntry> {
-    const deadline = config.healthCheckTimeoutSecs * 1000;
-    const engine = await connectEngine(url, { ...engineOptions, detectDeadlineMs: deadline });
-    try {
-      const health = await engine.health(deadline);
-      if (!health.healthy) throw new Error(`the engine says it is not healthy: ${health.message}`);
-      const info = await engine.modelInfo(deadline);
-      const model = await catalog.add(info, engine);
-      const waitsForReasoning = await constraintsWait(engine, deadline);
-      return { id: url, slot, url, dialect: engine.dialect, model, waitsForReasoning };
-    } finally {
-      engine.close();
-    }
-  }
-
-  async function run(url: string): Promise<void> {
-    const slot = board.claim();
-    const started = Date.now();
-    let wait = FIRST_PAUSE_MS;
-    let complained = "";
-    while (!closing.signal.aborted) {
-      try {
-        const entry = await bringUp(url, slot);
-        if (closing.signal.aborted) return;
-        if (!workers.some(({ id }) => id === entry.id)) workers.push(entry); // there already if publishing failed before
-        await tell();
-        board.setState(slot, WorkerState.ready);
-        log.info("worker is ready", { worker: url, dialect: entry.dialect, model: entry.model });
-        onReady(entry);
-        if (!config.disableHealthCheck) await watch(entry);
-        return;
-      } catch (error) {
-        const text = (error as Error).message;
-        const overdue = Date.now() - started > config.workerStartupTimeoutSecs * 1000;
-        if (text !== complained || overdue)
-          log[overdue ? "error" : "warn"]("worker is not ready yet", { worker: url, error });
-        complained = text;
-        await pause(wait);
-        wait = Math.min(wait * 1.5, config.workerStartupCheckInterval * 1000);
-      }
-    }
-  }
-
-  async function watch(entry: WorkerEntry): Promise<void> {
-    const engine = createEngine(entry, engineOptions);
-    engines.add(engine);
-    let failures = 0;
-    let successes = 0;
-    while (!closing.signal.aborted) {
-      const healthy = board.state(entry.slot) === WorkerState.ready;
-      const interval = config.healthCheckIntervalSecs * 1000;
-      await pause(healthy && failures === 0 ? interval : Math.min(interval, UNHEALTHY_CHECK_MS));
-      if (closing.signal.aborted) return;
-      const problem = await check(engine);
-      if (problem === undefined) {
-        failures = 0;
-        successes++;
-        if (!healthy && successes >= config.healthSuccessThreshold) {
-          board.setState(entry.slot, WorkerState.ready);
-          log.info("worker is healthy again", { worker: entry.url });
-        }
-      } else {
-        successes = 0;
-        failures++;
-        log.debug("health check failed", { worker: entry.url, failures, problem });
-        if (healthy && failures >= config.healthFailureThreshold) {
-          board.setState(entry.slot, WorkerState.unhealthy);
-          log.warn("worker is unhealthy", { worker: entry.url, problem });
-        }
-      }
-    }
-  }
-
-  async function check(engine: Engine): Promise<string | undefined> {
-    try {
-      const { healthy, message } = await engine.health(config.healthCheckTimeoutSecs * 1000);
-      return healthy ? undefined : message;
-    } catch (error) {
-      return (error as Error).message;
-    }
-  }
-
-  tellSoon();
-  for (const url of urls) {
-    run(url).catch((error: unknown) => log.error("worker task failed", { worker: url, error }));
-  }
   return {
-    ready,
+    ready: ready.promise,
+    admin: fleetAdmin(registry, board, jobs),
     // Answered when all threads know: the client's next request may come to any of them.
     async addTokenizer(wanted) {
       const entry = tokenizers.add(wanted);
-      await told();
+      await tell();
       return entry;
     },
     async removeTokenizer(id) {
       const removed = tokenizers.remove(id);
-      await told();
+      await tell();
       return removed;
     },
     close() {
       closing.abort();
-      for (const engine of engines) engine.close();
+      progress.close();
+      loads.close();
+      registry.close();
+      clock.close();
     },
   };
 }
 
-/** `WorkerEntry.waitsForReasoning` of an engine. */
-async function constraintsWait(engine: Engine, deadlineMs: number): Promise<boolean | undefined> {
-  try {
-    const start = (await engine.serverInfo(deadlineMs)).labels["constrained_decoding_start"];
-    return start === "after_reasoning" ? true : start === "first_token" ? false : undefined;
-  } catch {
-    return undefined; // it serves without telling of itself
-  }
-}
+const noHttp: HttpEngines = {
+  connect: () => Promise.reject(new Error("HTTP workers are not supported")),
+  create() {
+    throw new Error("HTTP workers are not supported");
+  },
+};

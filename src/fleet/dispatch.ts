@@ -20,6 +20,8 @@ function outcomeOf(error: unknown): Outcome {
   return kind === "unavailable" || kind === "timeout" || kind === "failed" ? "failure" : "neutral";
 }
 
+const awayError = () => new EngineError("unavailable", "the engine does not answer any more");
+
 /** Sends generations and texts to embed to a model's workers. */
 export interface Dispatcher {
   generate(request: GenerateRequest, handler: GenerateHandler): GenerateCall;
@@ -41,6 +43,19 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
     }
   }
 
+  /** Rejects with "unavailable" when the worker is lost meanwhile. */
+  async function embedAt({ worker, engine }: Lease, request: EmbedRequest, signal: AbortSignal): Promise<EmbedReply> {
+    const lost = new AbortController();
+    const forget = fleet.lost.watch(worker.slot, () => lost.abort());
+    try {
+      return await engine.embed(request, AbortSignal.any([signal, lost.signal]));
+    } catch (error) {
+      throw lost.signal.aborted && !signal.aborted ? awayError() : error;
+    } finally {
+      forget();
+    }
+  }
+
   return {
     generate(request, handler) {
       const ask = { needs: featuresOf(request), tokens: request.tokenIds.length };
@@ -52,33 +67,45 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
       function attempt(lease: Lease): void {
         tried.add(lease.worker.slot);
         const requestId = idOfTry(request, tried.size);
+        const lost = new AbortController();
+        const forget = fleet.lost.watch(lease.worker.slot, () => {
+          lost.abort();
+          call.cancel();
+        });
         try {
-          call = lease.engine.generate({ ...request, requestId }, receiver(lease));
+          call = lease.engine.generate({ ...request, requestId }, receiver(lease, lost.signal, forget));
         } catch (error) {
+          forget();
           lease.done(outcomeOf(error));
           throw error;
         }
         if (paused) call.pause();
       }
 
-      function receiver(lease: Lease): GenerateHandler {
+      function receiver(lease: Lease, lost: AbortSignal, forget: () => void): GenerateHandler {
         let begun = false;
         return {
           onChunk(chunk) {
-            if (!begun) lease.begun();
+            if (!begun) {
+              lease.begun();
+              forget();
+            }
             begun = true;
             lease.progress();
             handler.onChunk(chunk);
           },
           onFinish(finish) {
             begun = true;
+            forget();
             handler.onFinish(finish);
           },
           onIdle: () => handler.onIdle(),
           onEnd(error) {
-            lease.done(outcomeOf(error));
-            if (error?.kind === "unavailable") fleet.avoid(lease.worker);
-            if (error?.kind !== "unavailable" || begun || cancelled || !another()) handler.onEnd(error);
+            forget();
+            const failure = lost.aborted && error?.kind === "cancelled" && !cancelled ? awayError() : error;
+            lease.done(outcomeOf(failure));
+            if (failure?.kind === "unavailable") fleet.avoid(lease.worker);
+            if (failure?.kind !== "unavailable" || begun || cancelled || !another()) handler.onEnd(failure);
           },
         };
       }
@@ -119,7 +146,7 @@ export function dispatcher(fleet: FleetView, model: Model): Dispatcher {
         const lease: Lease = next;
         tried.add(lease.worker.slot);
         try {
-          const reply = await lease.engine.embed({ ...request, requestId: idOfTry(request, tried.size) }, signal);
+          const reply = await embedAt(lease, { ...request, requestId: idOfTry(request, tried.size) }, signal);
           lease.done("ok");
           return reply;
         } catch (error) {

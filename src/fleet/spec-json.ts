@@ -35,6 +35,8 @@ const KEPT = [
   "multimodal_shm_min_bytes",
   "zmq_handshake_address",
 ] as const;
+/** Members of a worker as it is shown: who changes what was shown and sends it back may leave them in. */
+const SHOWN = ["id", "model_id", "is_healthy", "status", "load", "job_status"] as const;
 const PATCHED = ["priority", "cost", "labels", "api_key", "health"] as const;
 const KNOWN: ReadonlySet<string> = new Set([
   "url",
@@ -46,6 +48,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "bootstrap_port",
   ...PATCHED,
   ...KEPT,
+  ...SHOWN,
 ]);
 
 /** A worker by its JSON, or by its address alone. Throws InvalidRequestError that names the member. */

@@ -119,7 +119,8 @@ export function createApp(context: ServerContext): App {
 }
 
 /** How the paths begin that need a key. */
-const LOCKED = /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning|generate|rerank)/;
+const LOCKED =
+  /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning|generate|rerank|workers|get_loads|flush_cache|start_profile|stop_profile)/;
 
 /** What of a request's event is read before it is routed. Elysia's types hide the path that its router goes by. */
 interface RequestEvent {

@@ -24,6 +24,7 @@ const HINTS: Readonly<Record<ErrorFamily, string>> = {
   openai: "'Authorization: Bearer KEY'",
   anthropic: "'x-api-key: KEY' or 'Authorization: Bearer KEY'",
   google: "'x-goog-api-key: KEY'",
+  workers: "'Authorization: Bearer KEY'",
 };
 
 /**

@@ -62,6 +62,8 @@ export interface Serving {
   readonly hostname: string;
   readonly port: number;
   apply(snapshot: FleetSnapshot): void;
+  /** A worker was taken out: requests that have not begun there go elsewhere. */
+  lost(slot: number): void;
   /** Takes no new work and resolves when all running requests are done; after `graceMs` the rest is told and ended. */
   drain(graceMs: number): Promise<void>;
   /** Closes what is left. */
@@ -166,6 +168,7 @@ export function startServing(
       }, TIDY_AFTER_MS);
       tidying.add(timer);
     },
+    lost: (slot) => fleet.lost.lost(slot),
     async drain(graceMs) {
       draining = true;
       socket.drain();

@@ -14,6 +14,8 @@ export type ToThread =
       readonly historyPort?: MessagePort | undefined;
     }
   | { readonly type: "fleet"; readonly fleet: FleetSnapshot; readonly version: number }
+  /** A worker was taken out: requests that have not begun there go elsewhere. */
+  | { readonly type: "lost"; readonly slot: number }
   | { readonly type: "drain"; readonly graceMs: number }
   | { readonly type: "ping" }
   | { readonly type: "answer"; readonly id: number; readonly answer: Answer };

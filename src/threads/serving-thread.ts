@@ -38,7 +38,8 @@ self.onmessage = ({ data }: MessageEvent<ToThread>) => {
     fleet = data.fleet;
     serving?.apply(fleet);
     tell({ type: "applied", version: data.version });
-  } else if (serving !== undefined) {
+  } else if (data.type === "lost") serving?.lost(data.slot);
+  else if (serving !== undefined) {
     const running = serving;
     running
       .drain(data.graceMs)

@@ -14,6 +14,8 @@ export interface ServingThreads {
   readonly port: number;
   /** Resolves when every thread knows the new fleet. */
   apply(snapshot: FleetSnapshot): Promise<void>;
+  /** A worker was taken out: requests that have not begun there go elsewhere. */
+  lost(slot: number): void;
   /** Resolves when every thread has stopped, or has had its time for it. */
   shutdown(graceMs: number): Promise<void>;
   /** A thread hangs and cannot be ended: only a new process helps. */
@@ -53,6 +55,7 @@ export async function startServingThreads(
       async apply(snapshot) {
         serving.apply(snapshot);
       },
+      lost: (slot) => serving.lost(slot),
       async shutdown(graceMs) {
         await serving.drain(graceMs);
         await serving.stop();
@@ -212,6 +215,9 @@ async function startWorkers(
           return known;
         }),
       );
+    },
+    lost(slot) {
+      for (const { worker } of threads) if (worker !== undefined) tell(worker, { type: "lost", slot });
     },
     isStuck: () => threads.some(({ worker, unanswered }) => worker !== undefined && unanswered >= STUCK_AFTER),
     async shutdown(graceMs) {

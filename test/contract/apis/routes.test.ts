@@ -15,11 +15,13 @@ interface Route {
   /** A path that belongs to it. */
   readonly path: string;
 }
+/** Ids of workers must be UUIDs. */
+const idIn = (path: string): string => (path.startsWith("/workers") ? "01234567-89ab-4cde-8f01-23456789abcd" : "x_1");
 const isPage = (path: string): boolean => /^\/(?:swagger|health|liveness|readiness|$)/.test(path);
 const routes: readonly Route[] = (await open.routes()).map(({ method, path }) => ({
   method,
   route: path,
-  path: path.replaceAll(/:[a-z_A-Z]+/g, "x_1").replace(/\*$/, "x/y"),
+  path: path.replaceAll(/:[a-z_A-Z]+/g, idIn(path)).replace(/\*$/, "x/y"),
 }));
 const apiRoutes = routes.filter(({ path }) => !isPage(path));
 const posts = apiRoutes.filter(({ method }) => method === "POST");
@@ -37,6 +39,11 @@ function checkBody(family: ErrorFamily, body: unknown, status: number, id: strin
     const found = body as { error: { status: string; message: string } };
     expect<unknown>(found).toEqual({ error: { code: status, status: text, message: text } });
     return { type: found.error.status, message: found.error.message };
+  }
+  if (family === "workers") {
+    const found = body as { error: string; code: string };
+    expect<unknown>(found).toEqual({ error: text, code: text });
+    return { type: found.code, message: found.error };
   }
   const found = body as { error: { message: string; type: string; param: string | null; code: string | null } };
   expect(Object.keys(found)).toEqual(["error"]);
@@ -78,7 +85,12 @@ describe.each([...new Set(routes.map(({ path }) => path))])("%s", (path) => {
     const answer = await failure(open, { method, route: path, path }, method);
     expect(answer.status).toBe(405);
     expect(answer.type).toBe(
-      { openai: "invalid_request_error", anthropic: "invalid_request_error", google: "UNIMPLEMENTED" }[answer.family],
+      {
+        openai: "invalid_request_error",
+        anthropic: "invalid_request_error",
+        google: "UNIMPLEMENTED",
+        workers: "METHOD_NOT_ALLOWED",
+      }[answer.family],
     );
     const told = answer.headers.get("allow")?.split(", ") ?? [];
     for (const each of allowed) expect(told).toContain(each);
@@ -92,7 +104,12 @@ describe("every route of an API", () => {
     const answer = await failure(locked, route, route.method);
     expect(answer.status).toBe(401);
     expect(answer.type).toBe(
-      { openai: "authentication_error", anthropic: "authentication_error", google: "UNAUTHENTICATED" }[answer.family],
+      {
+        openai: "authentication_error",
+        anthropic: "authentication_error",
+        google: "UNAUTHENTICATED",
+        workers: "INVALID_API_KEY",
+      }[answer.family],
     );
     for (const headers of [{ authorization: "Bearer no" }, { "x-api-key": "no" }, { "x-goog-api-key": "no" }])
       expect((await failure(locked, route, route.method, { headers })).status).toBe(401);
@@ -116,7 +133,12 @@ describe("every route of an API", () => {
     const answer = await failure(draining, route, route.method);
     expect(answer.status).toBe(503);
     expect(answer.type).toBe(
-      { openai: "service_unavailable_error", anthropic: "api_error", google: "UNAVAILABLE" }[answer.family],
+      {
+        openai: "service_unavailable_error",
+        anthropic: "api_error",
+        google: "UNAVAILABLE",
+        workers: "SHUTTING_DOWN",
+      }[answer.family],
     );
     expect(answer.headers.get("retry-after")).toBe("1");
   });
@@ -124,9 +146,14 @@ describe("every route of an API", () => {
 
 describe("every route that takes a body", () => {
   /** Those that read none, or for which an empty one is right. */
-  const bodiless = /\/cancel$|\/v1\/conversations$/;
+  const bodiless = /\/cancel$|\/v1\/conversations$|^\/(?:flush_cache|st(?:art|op)_profile)$/;
   const reading = posts.filter(({ path }) => !bodiless.test(path));
-  const invalid = { openai: "invalid_request_error", anthropic: "invalid_request_error", google: "INVALID_ARGUMENT" };
+  const invalid = {
+    openai: "invalid_request_error",
+    anthropic: "invalid_request_error",
+    google: "INVALID_ARGUMENT",
+    workers: "BAD_REQUEST",
+  };
 
   test.each(reading)("POST $path: no JSON, no object, nothing, another encoding, too much", async (route) => {
     for (const body of ["{", "[1]", "null", '"text"', "", `{"a":${"[".repeat(300)}${"]".repeat(300)}}`]) {
@@ -138,10 +165,14 @@ describe("every route that takes a body", () => {
       });
     }
     const zipped = await failure(open, route, "POST", { body: "{}", headers: { "content-encoding": "gzip" } });
-    expect([zipped.status, zipped.type]).toEqual([zipped.family === "google" ? 400 : 415, invalid[zipped.family]]);
+    expect([zipped.status, zipped.type]).toEqual([
+      zipped.family === "google" ? 400 : 415,
+      zipped.family === "workers" ? "UNSUPPORTED_MEDIA_TYPE" : invalid[zipped.family],
+    ]);
     const large = await failure(open, route, "POST", { body: JSON.stringify({ model: "x".repeat(3000) }) });
     expect(large.status).toBe(large.family === "google" ? 400 : 413);
-    expect(large.type).toBe(large.family === "anthropic" ? "request_too_large" : invalid[large.family]);
+    const own: Partial<typeof invalid> = { anthropic: "request_too_large", workers: "PAYLOAD_TOO_LARGE" };
+    expect(large.type).toBe(own[large.family] ?? invalid[large.family]);
   });
 
   test.each(posts)("POST $path: an empty object is no defect of ours", async (route) => {
@@ -186,23 +217,34 @@ const UNKNOWN: Readonly<Record<string, object>> = {
   "/v1/messages/batches/:id/cancel": {},
   "/v1beta/interactions": { model: MODEL, input: "a" },
   "/v1beta/interactions/:id/cancel": {},
+  "PUT /workers/:id": { url: "grpc://10.0.0.1:50051" },
+  "PATCH /workers/:id": { priority: 1 },
+  "/start_profile": {},
+  "/stop_profile": {},
 };
 /** Those to which nothing can be unknown, or which answer with what they were asked about. */
-const ALWAYS = /^\/(?:parse|separate_reasoning|v1\/tokenizers$|v1\/conversations$|v1\/messages\/batches$)/;
+const ALWAYS =
+  /^\/(?:parse|separate_reasoning|v1\/tokenizers$|v1\/conversations$|v1\/messages\/batches$|workers$|flush_cache)/;
 
 describe("what is not there is told in the API's form by every handler", () => {
   const cases = apiRoutes.filter(
     ({ method, route }) => !ALWAYS.test(route) && (method === "POST" || /[:*]/.test(route)),
   );
   test.each(cases)("$method $route", async (route) => {
-    const body = UNKNOWN[route.route.replace(/^\/v1(?:alpha)?\/interactions/, "/v1beta/interactions")];
+    const known = route.route.replace(/^\/v1(?:alpha)?\/interactions/, "/v1beta/interactions");
+    const body = UNKNOWN[`${route.method} ${known}`] ?? (route.method === "POST" ? UNKNOWN[known] : undefined);
     if (route.method === "POST" && body === undefined) throw new Error("a body is missing in this test");
     for (const more of route.method === "POST" ? [{}, { stream: true }, { background: true }] : [{}]) {
-      const init = body === undefined || route.method !== "POST" ? {} : { body: JSON.stringify({ ...body, ...more }) };
+      const init = body === undefined ? {} : { body: JSON.stringify({ ...body, ...more }) };
       const answer = await failure(open, route, route.method, init);
       expect(answer.status).toBe(404);
       expect(answer.type).toBe(
-        { openai: "invalid_request_error", anthropic: "not_found_error", google: "NOT_FOUND" }[answer.family],
+        {
+          openai: "invalid_request_error",
+          anthropic: "not_found_error",
+          google: "NOT_FOUND",
+          workers: "WORKER_NOT_FOUND",
+        }[answer.family],
       );
     }
     await open.scopes.whenIdle();
@@ -215,10 +257,16 @@ test.each<[string, ErrorFamily]>([
   ["/v1/messages/a/b/c/d", "anthropic"],
   ["/v1beta/nowhere", "google"],
   ["/v1/interactions/a/b/c/d", "google"],
+  ["/workers/a/b", "workers"],
 ])("%s is a 404 in the form of its API", async (path, family) => {
   const answer = await failure(open, { method: "GET", route: path, path }, "GET");
   expect([answer.status, answer.family]).toEqual([404, family]);
   expect(answer.type).toBe(
-    { openai: "invalid_request_error", anthropic: "not_found_error", google: "NOT_FOUND" }[family],
+    {
+      openai: "invalid_request_error",
+      anthropic: "not_found_error",
+      google: "NOT_FOUND",
+      workers: "NOT_FOUND",
+    }[family],
   );
 });

@@ -6,6 +6,7 @@ import { createLogger } from "../../../src/telemetry/log.ts";
 import { type ComputePool, createComputePool } from "../../../src/threads/compute-pool.ts";
 import { openTokenizer } from "../../../src/tokenizer/load.ts";
 import { TokenizerError } from "../../../src/tokenizer/tokenizer.ts";
+import { testControl } from "../../support/control.ts";
 import { smallFiles, smallHandle } from "../../unit/tokenizer/fixtures.ts";
 
 const log = createLogger({ level: "error", json: true, write: () => {} });
@@ -108,6 +109,7 @@ describe("over a link", () => {
       ...pool,
       addTokenizer: () => Promise.reject(new OverloadedError("full")),
       removeTokenizer: async (id) => id === "known",
+      admin: testControl.admin,
     });
   };
 

@@ -52,7 +52,7 @@ describe("serving threads that die", () => {
       keptNowhere,
       new URL("../../support/mortal-thread.ts", import.meta.url),
     );
-    fleet = startFleetControl(config, board, log, undefined, testCompute, (snapshot) => serving.apply(snapshot));
+    fleet = startFleetControl(config, board, log, serving, { cacheDir: undefined, compute: testCompute });
     await fleet.ready;
     url = `http://127.0.0.1:${serving.port}`;
   }, 30_000);

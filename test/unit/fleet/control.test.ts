@@ -55,14 +55,26 @@ async function start(args: string[], publish: (snapshot: FleetSnapshot) => Promi
   });
   const board = FleetBoard.create(1);
   const lines: string[] = [];
+  const lost: number[] = [];
+  let known: FleetSnapshot | undefined;
+  const threads = {
+    apply(snapshot: FleetSnapshot) {
+      known = snapshot;
+      return publish(snapshot);
+    },
+    lost: (slot: number) => void lost.push(slot),
+  };
   const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
   return {
     state,
     board,
     url,
     lines,
+    lost,
+    workers: () => known?.workers ?? [],
+    slot: () => known?.workers[0]?.slot ?? -1,
     start: () => {
-      control = startFleetControl(config, board, log, undefined, testCompute, publish);
+      control = startFleetControl(config, board, log, threads, { cacheDir: undefined, compute: testCompute });
       return control;
     },
   };
@@ -77,11 +89,12 @@ test("a worker counts only when every thread knows it", async () => {
   });
   const { ready } = world.start();
   await until(() => published.length === 2, "the new fleet");
-  expect(published[0]).toMatchObject({ workers: [], expected: 1, models: [] }); // who is still to come
-  expect(world.board.state(0)).toBe(WorkerState.starting);
+  expect(published[0]).toMatchObject({ workers: [], expected: 1, starting: 1, models: [] }); // who is still to come
+  expect(world.board.state(world.slot())).toBe(WorkerState.starting);
   known.resolve();
-  expect(await ready).toMatchObject({ url: world.url, slot: 0, dialect: "vllm", model: "served" });
-  expect(world.board.state(0)).toBe(WorkerState.ready);
+  expect(await ready).toMatchObject({ url: world.url, model: "served" });
+  expect(world.workers()).toMatchObject([{ url: world.url, dialect: "vllm", model: "served" }]);
+  expect(world.board.state(world.slot())).toBe(WorkerState.ready);
   expect(published[1]?.models.map(({ id, contextLength }) => [id, contextLength])).toEqual([["served", 512]]);
 });
 
@@ -93,7 +106,8 @@ test.each<[string | undefined, boolean | undefined]>([
 ])("an engine that says of its constraints that they start %p: they wait for reasoning: %p", async (said, waits) => {
   const world = await start([]);
   if (said !== undefined) world.state.constraintsStart = said;
-  expect((await world.start().ready).waitsForReasoning).toBe(waits);
+  await world.start().ready;
+  expect(world.workers().map(({ waitsForReasoning }) => waitsForReasoning)).toEqual([waits]);
 });
 
 test("an unhealthy worker is taken out after the threshold and comes back after its own", async () => {
@@ -107,10 +121,10 @@ test("an unhealthy worker is taken out after the threshold and comes back after 
   ]);
   await world.start().ready;
   world.state.healthy = false;
-  await until(() => world.board.state(0) === WorkerState.unhealthy, "taken out");
+  await until(() => world.board.state(world.slot()) === WorkerState.unhealthy, "taken out");
   expect(world.lines.join("")).toContain("told by the engine");
   world.state.healthy = true;
-  await until(() => world.board.state(0) === WorkerState.ready, "back");
+  await until(() => world.board.state(world.slot()) === WorkerState.ready, "back");
 }, 20_000);
 
 test("a worker that is not healthy yet is tried again until it is", async () => {
@@ -118,10 +132,10 @@ test("a worker that is not healthy yet is tried again until it is", async () => 
   world.state.healthy = false;
   const { ready } = world.start();
   await until(() => world.state.checks > 3, "more tries");
-  expect(world.board.state(0)).toBe(WorkerState.starting);
+  expect(world.workers()).toEqual([]);
   world.state.healthy = true;
   await ready;
-  expect(world.board.state(0)).toBe(WorkerState.ready);
+  expect(world.board.state(world.slot())).toBe(WorkerState.ready);
   expect(world.lines.filter((line) => line.includes("not ready yet")).length).toBe(1); // said once, not at each try
 });
 

@@ -20,7 +20,9 @@ export interface Script {
   problem?: string | undefined;
   model: string;
   identity: string;
-  loads?: readonly RankLoad[];
+  loads?: readonly RankLoad[] | undefined;
+  /** Why it does nothing that it is asked to. */
+  refuses?: string;
   /** Checks and tries so far, and connections that are open. */
   asked: number;
   open: number;
@@ -87,7 +89,7 @@ export function lifeWorld({
     contact({ url }) {
       const its = script(url);
       its.open++;
-      const done = async () => ({ success: true, message: "" });
+      const done = async () => ({ success: its.refuses === undefined, message: its.refuses ?? "" });
       return {
         check: async () => answer(its),
         identity: async () => its.identity,
