@@ -19,6 +19,8 @@ const LOADERS = {
   messages: async () => (await import("./messages-routes.ts")).messagesRoutes,
   interactions: async () => (await import("./interactions-routes.ts")).interactionsRoutes,
   parse: async () => (await import("./parse-routes.ts")).parseRoutes,
+  workers: async () => (await import("./workers-routes.ts")).workersRoutes,
+  fleet: async () => (await import("./fleet-routes.ts")).fleetRoutes,
 } satisfies Readonly<Record<string, () => Promise<Routes>>>;
 
 export type PartName = keyof typeof LOADERS;
@@ -44,6 +46,11 @@ const SEGMENTS: ReadonlyMap<string, PartName | "document"> = new Map<string, Par
   ["parse", "parse"],
   ["parse_function_call", "parse"],
   ["separate_reasoning", "parse"],
+  ["workers", "workers"],
+  ["get_loads", "fleet"],
+  ["flush_cache", "fleet"],
+  ["start_profile", "fleet"],
+  ["stop_profile", "fleet"],
   ["swagger", "document"],
 ]);
 
