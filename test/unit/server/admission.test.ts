@@ -195,6 +195,17 @@ describe("over HTTP", () => {
     expect(counted.status).toBe(200);
   });
 
+  test("requests over a WebSocket count, each by itself", async () => {
+    gateway = startGateway(["--max-concurrent-requests", "0", "--queue-size", "0"]);
+    const socket = new WebSocket(`${gateway.url.replace("http", "ws")}/v1/responses`);
+    const told = Promise.withResolvers<unknown>();
+    socket.onerror = () => told.reject(new Error("no connection"));
+    socket.onmessage = ({ data }) => told.resolve(JSON.parse(data as string));
+    socket.onopen = () => socket.send(JSON.stringify({ type: "response.create", model: MODEL, input: "x" }));
+    expect(await told.promise).toMatchObject({ type: "error", status: 429, error: { code: "queue_full" } });
+    socket.close();
+  });
+
   test("waiting in vain is 408", async () => {
     gateway = startGateway(["--max-concurrent-requests", "0", "--queue-timeout-secs", "1"]);
     const [response, other] = await Promise.all([ask(gateway, "/v1/chat/completions"), ask(gateway, "/v1/messages")]);

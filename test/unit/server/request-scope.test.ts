@@ -4,8 +4,9 @@ import { RequestScopes } from "../../../src/server/request-scope.ts";
 
 const anybody = () => new AbortController().signal;
 
-test("finish counts once, and whenIdle waits for all", async () => {
-  const scopes = new RequestScopes(10);
+test("finish counts once, is told once, and whenIdle waits for all", async () => {
+  const finished: string[] = [];
+  const scopes = new RequestScopes(10, ({ id }) => finished.push(id));
   await scopes.whenIdle();
   const one = scopes.begin("1", anybody());
   const two = scopes.begin("2", anybody());
@@ -18,7 +19,7 @@ test("finish counts once, and whenIdle waits for all", async () => {
   expect([scopes.size, idle]).toEqual([1, 0]);
   two.finish();
   await Promise.all(waits);
-  expect([scopes.size, idle]).toEqual([0, 2]);
+  expect([scopes.size, idle, finished]).toEqual([0, 2, ["1", "2"]]);
 });
 
 describe("the signal", () => {
