@@ -210,7 +210,7 @@ export class FleetBoard {
     for (let row = 0; row < MAX_WORKERS; row++) {
       const at = this.board.column(row, thread); // of whatever epoch
       for (const cell of [Column.running, Column.begun, Column.queuedTokens, Column.busySince])
-        this.board.store(at + cell, 0);
+        if (this.board.load(at + cell) !== 0) this.board.store(at + cell, 0); // memory of rows that nobody uses stays untouched
     }
     this.breaker.forgetThread(thread);
   }
