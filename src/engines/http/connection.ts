@@ -2,8 +2,7 @@
  * Requests to one HTTP server. Of what Bun has, `node:http` does it: `fetch` lets 256 requests run in the whole process, and the others
  * wait.
  */
-import * as http from "node:http";
-import * as https from "node:https";
+import type { Agent, request as HttpSend, IncomingHttpHeaders } from "node:http";
 import { EngineError } from "../engine.ts";
 import { withoutAddresses } from "../engine-error.ts";
 import { type Body, bodyOf } from "./body.ts";
@@ -42,11 +41,28 @@ const CONNECT_MS = 5000;
 /** Idle connections that are kept: more than that are needed again only by a burst like the last one. */
 const IDLE_CONNECTIONS = 256;
 
+interface Way {
+  readonly agent: Agent;
+  readonly send: typeof HttpSend;
+}
+
+const KEPT = { keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS };
+
+// loaded when they are first needed: most gateways have no HTTP engines
+async function plainWay(): Promise<Way> {
+  const { Agent, request } = await import("node:http");
+  return { agent: new Agent(KEPT), send: request };
+}
+
+async function secureWay(): Promise<Way> {
+  const { Agent, request } = await import("node:https");
+  return { agent: new Agent(KEPT), send: request };
+}
+
 export class HttpConnection {
   private readonly origin: URL;
-  private readonly agent: http.Agent;
-  private readonly send: typeof http.request;
   private readonly tls: HttpTls;
+  private way: Promise<Way> | undefined;
 
   /** `url`: `http(s)://host[:port]`. Throws EngineError "invalid" for one of another form. */
   constructor(
@@ -54,40 +70,43 @@ export class HttpConnection {
     private readonly options: ConnectionOptions = {},
   ) {
     this.origin = originOf(url);
-    const isSecure = this.origin.protocol === "https:";
-    const kept = { keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS };
-    this.tls = isSecure ? (options.tls ?? {}) : {};
-    this.agent = isSecure ? new https.Agent(kept) : new http.Agent(kept);
-    this.send = isSecure ? https.request : http.request;
+    this.tls = this.isSecure ? (options.tls ?? {}) : {};
+  }
+
+  private get isSecure(): boolean {
+    return this.origin.protocol === "https:";
   }
 
   /** Resolves at the answer's head, whatever its status. Rejects with EngineErrors: "unavailable", or "cancelled" when `signal` fires. */
   async request(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    this.way ??= this.isSecure ? secureWay() : plainWay();
+    const { agent, send } = await this.way;
     try {
-      return await this.attempt(request, signal, this.agent);
+      return await this.attempt(send, request, signal, agent);
     } catch (error) {
       // a server may close a connection that was idle in the moment in which it is used again
       if (!(error instanceof StaleConnection) || signal.aborted) throw toEngineError(error, signal);
     }
-    return this.attempt(request, signal, false).catch((error: unknown) => {
+    return this.attempt(send, request, signal, false).catch((error: unknown) => {
       throw toEngineError(error, signal);
     });
   }
 
   close(): void {
-    this.agent.destroy();
+    void this.way?.then(({ agent }) => agent.destroy());
   }
 
   private attempt(
+    send: typeof HttpSend,
     { method, path, headers = {}, body }: HttpRequest,
     signal: AbortSignal,
-    agent: http.Agent | false,
+    agent: Agent | false,
   ): Promise<HttpAnswer> {
     const { hostname, port } = this.origin;
     const bytes = body === undefined ? undefined : Buffer.from(body);
     const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
     if (signal.aborted) return Promise.reject(signal.reason);
-    const call = this.send({
+    const call = send({
       ...this.tls,
       hostname: hostname.replace(/^\[|\]$/g, ""),
       ...(port !== "" && { port }),
@@ -106,7 +125,7 @@ export class HttpConnection {
     call.on("socket", (socket) => {
       if (!socket.connecting) return;
       timer = setTimeout(() => call.destroy(new Error("no connection in time")), limit);
-      socket.once(this.send === https.request ? "secureConnect" : "connect", connected);
+      socket.once(this.isSecure ? "secureConnect" : "connect", connected);
     });
     call.on("response", (answer) => {
       connected();
@@ -160,7 +179,7 @@ function originOf(text: string): URL {
   return url;
 }
 
-function headersOf(given: http.IncomingHttpHeaders): Headers {
+function headersOf(given: IncomingHttpHeaders): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(given))
     for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) headers.append(name, one);
