@@ -26,6 +26,7 @@ export interface ProtoPackage {
   /** Bytes of a message; `message` is its name in the package, or a full name. */
   encode(message: string, value: Record<string, unknown>): Uint8Array;
   decode(message: string, bytes: Uint8Array): PlainMessage;
+  readonly packageName: string;
   readonly root: protobuf.Root;
 }
 
@@ -61,6 +62,7 @@ export function lazyProtoPackage(packageName: string, text: string): ProtoPackag
   const type = (message: string): protobuf.Type =>
     load().lookupType(message.includes(".") ? message : `${packageName}.${message}`);
   return {
+    packageName,
     encode: (message, value) => {
       const messageType = type(message);
       return messageType.encode(messageType.fromObject(value)).finish();
