@@ -17,6 +17,8 @@ export interface GenerationSpec {
   readonly prompt: Uint32Array;
   readonly sampling: Sampling;
   readonly stream: boolean;
+  /** A constraint starts behind the thought that the prompt has begun. */
+  readonly constraintWaits?: boolean;
   readonly extra: Readonly<Record<string, unknown>>;
 }
 

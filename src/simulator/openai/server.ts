@@ -139,7 +139,14 @@ function text(
   const parts = request.prompts.map(() => call.part());
   const problem = samplingProblem(sampling, model.vocabSize) ?? lengthProblem(request, model.contextLength);
   for (const [i, prompt] of request.prompts.entries()) {
-    const spec: GenerationSpec = { requestId: id, prompt, sampling, stream, extra: { body } };
+    const spec: GenerationSpec = {
+      requestId: id,
+      prompt,
+      sampling,
+      stream,
+      constraintWaits: host.waitsForReasoning,
+      extra: { body },
+    };
     const part = parts[i]!;
     part.streams = stream;
     if (problem !== undefined) logRequest(host, spec, part, "refused", problem);

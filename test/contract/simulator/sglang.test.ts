@@ -260,3 +260,24 @@ test("a rank is not read, and the log says so", () =>
     await client.generate(ask({ max_new_tokens: 1 }, { data_parallel_rank: 2 }));
     expect(engine.requests().at(-1)!.extra).toMatchObject({ ignored: ["data_parallel_rank"] });
   }));
+
+test("a constraint waits for the end of a thought, where there is a reasoning parser and the request says so", () =>
+  withDialect("sglang", { waitsForReasoning: true }, async (client) => {
+    // <think>, and then </think>
+    const [open, close] = [151_667, 151_668];
+    const said = async (prompt: number[], require_reasoning: boolean) =>
+      (
+        await client.generate(
+          ask(
+            { json_schema: '{"type":"object"}' },
+            { tokenized: { input_ids: prompt }, require_reasoning, stream: false },
+          ),
+        )
+      ).completes[0]!["output_ids"] as number[];
+    const bare = await said([9707], true);
+    const thought = await said([9707, open], true);
+    expect(thought).toContain(close);
+    expect(thought.slice(-bare.length)).toEqual(bare);
+    expect(await said([9707, open], false)).toEqual(bare);
+    expect(await said([9707, open, close], true)).toEqual(bare);
+  }));

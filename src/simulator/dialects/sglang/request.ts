@@ -65,6 +65,7 @@ export const sglangRequests: GenerateReader = {
       prompt: tokenIds(part(request, "tokenized")["input_ids"]),
       sampling: sampling(request, isOld),
       stream: request["stream"] === true,
+      constraintWaits: host.waitsForReasoning && request["require_reasoning"] === true,
       extra: {
         ...(request["disaggregated_params"] === undefined
           ? {}

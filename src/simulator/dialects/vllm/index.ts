@@ -94,6 +94,7 @@ function generate(host: SimulatorHost): GrpcMethod {
       prompt,
       sampling,
       stream,
+      constraintWaits: host.waitsForReasoning,
       extra: {
         ...(request.kvTransferParamsJson !== undefined
           ? { kv_transfer_params_json: request.kvTransferParamsJson }
