@@ -3,22 +3,10 @@ import { historyOptions } from "./history-options.ts";
 import { modelOptions } from "./model-options.ts";
 import type { OptionTable, ValuesOf } from "./option.ts";
 import { resilienceOptions } from "./resilience-options.ts";
+import { parseWorkerAddress, WORKER_ADDRESS_HELP } from "./worker-address.ts";
 
-/** An `http(s)` origin or `grpc(s)://host:port`; what is wrong with it otherwise. */
-function workerUrlProblem(value: string): string | undefined {
-  let url: URL;
-  try {
-    url = new URL(value);
-  } catch {
-    return "is not a URL such as grpc://127.0.0.1:50051";
-  }
-  if (!["grpc:", "grpcs:"].includes(url.protocol)) return "must start with grpc:// or grpcs://";
-  if (url.hostname === "" || url.port === "" || url.port === "0")
-    return "needs a host and a port, such as grpc://127.0.0.1:50051";
-  if (url.username || url.password || (url.pathname !== "" && url.pathname !== "/") || url.search || url.hash)
-    return "may hold a host and a port only";
-  return undefined;
-}
+const workerUrlProblem = (value: string): string | undefined =>
+  parseWorkerAddress(value) === undefined ? `must be an address ${WORKER_ADDRESS_HELP}` : undefined;
 
 /** Timers hold 31 bits of milliseconds. */
 const MOST_SECONDS = 2_000_000;
@@ -115,7 +103,7 @@ export const serveOptions = {
     type: "strings",
     check: workerUrlProblem,
     group: "Workers",
-    help: "Engines to serve from: grpc://host:port or grpcs://host:port.",
+    help: "Engines to serve from: grpc(s)://host:port, http(s)://host:port, or host:port, where both are tried.",
   },
   engineTransport: {
     flag: "engine-transport",

@@ -5,9 +5,10 @@ import type { FleetBoard } from "../threads/fleet-board.ts";
 import { systemClock } from "./clock.ts";
 import type { Compute, Control } from "./control-link.ts";
 import { sourcesOf } from "./discovery/index.ts";
-import { engineDoor, type HttpEngines } from "./engine-door.ts";
+import { engineDoor } from "./engine-door.ts";
 import { fleetAdmin } from "./fleet-admin.ts";
 import { Gate } from "./gate.ts";
+import { httpEngines } from "./http-engines.ts";
 import { Jobs } from "./jobs.ts";
 import { lifeSettings } from "./life-settings.ts";
 import { watchLoads } from "./loads-monitor.ts";
@@ -16,7 +17,7 @@ import { watchProgress } from "./progress.ts";
 import { Publisher } from "./publisher.ts";
 import { WorkerRegistry } from "./registry.ts";
 import type { FleetSnapshot } from "./snapshot.ts";
-import { snapshotOf, workerEntries } from "./snapshot-of.ts";
+import { snapshotOf } from "./snapshot-of.ts";
 import { Sources } from "./sources.ts";
 import { TokenizerRegistry } from "./tokenizers.ts";
 import type { WorkerSource } from "./worker-source.ts";
@@ -48,7 +49,6 @@ export interface ControlOptions {
   readonly compute: Pick<Compute, "build">;
   /** Holds the settings of a model hub. */
   readonly environment?: Environment;
-  readonly http?: HttpEngines;
   /** Where workers come from; those of the settings, unless given. */
   readonly sources?: readonly WorkerSource[];
 }
@@ -65,7 +65,7 @@ export function startFleetControl(
   board: FleetBoard,
   log: Logger,
   threads: Threads,
-  { cacheDir, compute, environment = process.env, http = noHttp, sources = sourcesOf(config) }: ControlOptions,
+  { cacheDir, compute, environment = process.env, sources = sourcesOf(config) }: ControlOptions,
 ): FleetControl {
   const closing = new AbortController();
   const clock = systemClock();
@@ -75,10 +75,13 @@ export function startFleetControl(
   const publisher = new Publisher(clock, () =>
     threads.apply(snapshotOf(registry, catalog.entries(), tokenizers.entries())),
   );
-  const door = engineDoor(catalog, http, {
-    engine: { transport: config.engineTransport, keepaliveMs: config.engineKeepaliveSecs * 1000 },
+  const door = engineDoor(catalog, httpEngines(config), {
+    engine: {
+      transport: config.engineTransport,
+      keepaliveMs: config.engineKeepaliveSecs * 1000,
+      connectTimeoutMs: config.connectTimeoutMs,
+    },
     checksGenerate: config.healthCheckGeneration,
-    apiKey: config.workerApiKey,
     aliases: (id) => catalog.aliasesOf(id),
   });
   const registry: WorkerRegistry = new WorkerRegistry(
@@ -95,9 +98,9 @@ export function startFleetControl(
       publish: () => publisher.tell(),
       lost: (slot) => threads.lost(slot),
       forgotten: (owners) => told.forget(owners),
-      ready(worker) {
-        const [entry] = workerEntries(worker);
-        if (entry !== undefined) ready.resolve(entry);
+      ready(found) {
+        const { url, models: [model] = [] } = found;
+        if (model !== undefined) ready.resolve({ url, model });
       },
     },
   );
@@ -140,10 +143,3 @@ export function startFleetControl(
     },
   };
 }
-
-const noHttp: HttpEngines = {
-  connect: () => Promise.reject(new Error("HTTP workers are not supported")),
-  create() {
-    throw new Error("HTTP workers are not supported");
-  },
-};

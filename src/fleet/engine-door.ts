@@ -1,12 +1,11 @@
 /** Workers as control asks them: through the engines' adapters. */
-import type { EngineAdmin } from "../engines/admin.ts";
 import { connectEngine } from "../engines/connect.ts";
 import { createEngine, type EngineOptions } from "../engines/create.ts";
 import { type Engine, EngineError } from "../engines/engine.ts";
-import type { EngineFacts } from "../engines/facts.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import type { Contact, Door, Found } from "./door.ts";
-import { identityOf, identityOfHttp, unoffered } from "./engine-facts.ts";
+import { identityOf, identityOfHttp } from "./engine-facts.ts";
+import type { HttpEngines } from "./http-engines.ts";
 import type { ModelCatalog } from "./model-catalog.ts";
 import { HTTP_DIALECT } from "./snapshot.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
@@ -17,19 +16,10 @@ const CHECKS_BY_GENERATING: ReadonlySet<string> = new Set(["sglang", "tokenspeed
 /** SGLang waits for the token for up to 20 s. */
 const GENERATION_CHECK_MS = 21_000;
 
-/** Engines that speak HTTP. */
-export interface HttpEngines {
-  /** Asks the server for all that its facts hold. Rejects with EngineErrors. */
-  connect(url: string, apiKey: string | undefined, deadlineMs: number): Promise<HttpEngine>;
-  create(url: string, apiKey: string | undefined, facts: EngineFacts): HttpEngine;
-}
-
 export interface DoorOptions {
   readonly engine: EngineOptions;
   /** Health checks may generate tokens. */
   readonly checksGenerate: boolean;
-  /** Of HTTP workers without a key of their own. */
-  readonly apiKey: string | undefined;
   /** Names of a model besides its id. */
   aliases(id: string): readonly string[];
 }
@@ -37,11 +27,11 @@ export interface DoorOptions {
 export function engineDoor(
   catalog: Pick<ModelCatalog, "add">,
   http: HttpEngines,
-  { engine: engineOptions, checksGenerate, apiKey, aliases }: DoorOptions,
+  { engine: engineOptions, checksGenerate, aliases }: DoorOptions,
 ): Door {
-  async function check(engine: Engine & Partial<EngineAdmin>, deadlineMs: number): Promise<void> {
+  async function check(engine: Engine, deadlineMs: number): Promise<void> {
     const byGenerating = CHECKS_BY_GENERATING.has(engine.dialect);
-    const said = (await engine.serving?.(deadlineMs)) ?? "unimplemented";
+    const said = await engine.serving(deadlineMs);
     if (said === "not_serving") throw new Error("the engine says that it is not serving");
     if (said === "serving" && !(byGenerating && checksGenerate)) return;
     if (byGenerating && !checksGenerate) {
@@ -86,11 +76,9 @@ export function engineDoor(
   }
 
   async function overHttp(url: string, spec: WorkerSpec, deadlineMs: number): Promise<Found> {
-    const engine = await http.connect(url, spec.apiKey ?? apiKey, deadlineMs);
+    const engine = await http.connect(url, spec, deadlineMs);
     try {
-      if ((await engine.serving(deadlineMs)) === "not_serving")
-        throw new Error("its health path says that it is not healthy");
-      const served = await engine.models(deadlineMs);
+      const [served] = await Promise.all([engine.models(deadlineMs), checkHttp(engine, deadlineMs)]);
       const [first] = served;
       if (first === undefined) throw new EngineError("failed", "the server has no model");
       const created = Math.floor(Date.now() / 1000);
@@ -136,38 +124,25 @@ export function engineDoor(
     contact(spec, found): Contact {
       const { kind, url, dialect, facts } = found;
       if (kind === "http" && facts !== undefined) {
-        const engine = http.create(url, spec.apiKey ?? apiKey, facts);
-        return contactOver(
-          engine,
-          async (deadlineMs) => {
-            if ((await engine.serving(deadlineMs)) === "not_serving") throw new Error("it says that it is not healthy");
-          },
-          async (deadlineMs) => identityOfHttp(await engine.models(deadlineMs)),
-        );
+        const engine = http.create(url, spec, facts);
+        return {
+          ...engine,
+          check: (deadlineMs) => checkHttp(engine, deadlineMs),
+          identity: async (deadlineMs) => identityOfHttp(await engine.models(deadlineMs)),
+        };
       }
       const engine = createEngine({ url, dialect, facts }, engineOptions);
-      return contactOver(
-        engine,
-        (deadlineMs) => check(engine, deadlineMs),
-        (deadlineMs) => identityOf(engine, deadlineMs),
-      );
+      return {
+        ...engine,
+        check: (deadlineMs) => check(engine, deadlineMs),
+        identity: (deadlineMs) => identityOf(engine, deadlineMs),
+      };
     },
   };
 }
 
-function contactOver(
-  engine: Partial<EngineAdmin> & { close(): void },
-  check: Contact["check"],
-  identity: Contact["identity"],
-): Contact {
-  return {
-    check,
-    identity,
-    serving: (deadlineMs) => engine.serving?.(deadlineMs) ?? unoffered(),
-    loads: (deadlineMs) => engine.loads?.(deadlineMs) ?? unoffered(),
-    flushCache: (timeoutSecs, deadlineMs) => engine.flushCache?.(timeoutSecs, deadlineMs) ?? unoffered(),
-    startProfile: (ask, deadlineMs) => engine.startProfile?.(ask, deadlineMs) ?? unoffered(),
-    stopProfile: (deadlineMs) => engine.stopProfile?.(deadlineMs) ?? unoffered(),
-    close: () => engine.close(),
-  };
+async function checkHttp(engine: HttpEngine, deadlineMs: number): Promise<void> {
+  const said = await engine.serving(deadlineMs);
+  if (said === "not_serving") throw new Error("its health path says that it is not healthy");
+  if (said === "unimplemented") await engine.models(deadlineMs); // a sign of life
 }

@@ -27,7 +27,3 @@ export async function identityOf(engine: Engine, deadlineMs: number): Promise<st
 
 export const identityOfHttp = (models: readonly HttpModel[]): string =>
   JSON.stringify(models.map(({ id, contextLength }) => [id, contextLength]).toSorted());
-
-/** For what an engine has no call. */
-export const unoffered = (): Promise<never> =>
-  Promise.reject(new EngineError("unimplemented", "the engine does not offer this"));

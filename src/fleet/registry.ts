@@ -44,8 +44,8 @@ export interface Outside {
   publish(): Promise<void>;
   /** A worker is out: what it has not begun goes elsewhere. */
   lost(slot: number): void;
-  /** A worker that is ready. */
-  ready(worker: WorkerRecord): void;
+  /** A worker is ready. */
+  ready(found: Found): void;
   /** A worker was removed since it had failed: who told of it may tell of it anew. */
   forgotten(owners: Iterable<string>): void;
 }
@@ -267,7 +267,7 @@ export class WorkerRegistry {
       });
       this.jobs.done(record.id);
       if (this.successors.get(record.id) === record) this.succeed(record);
-      this.outside.ready(record);
+      if (record.found !== undefined) this.outside.ready(record.found);
       return;
     }
     log.warn(status === "failed" ? "worker has failed" : "worker is unhealthy", { worker, problem });

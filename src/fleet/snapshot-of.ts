@@ -5,8 +5,9 @@ import type { FleetSnapshot, HttpModelEntry, ModelEntry, TokenizerEntry, WorkerE
 /** A worker that has registered, once for each model that it serves. */
 export function workerEntries({ id, slot, spec, found }: WorkerRecord): readonly WorkerEntry[] {
   if (found === undefined) return [];
-  const { url, dialect, facts, waitsForReasoning, models } = found;
-  return models.map((model) => ({ id, slot, url, dialect, model, facts, waitsForReasoning, apiKey: spec.apiKey }));
+  const { url, kind, dialect, facts, waitsForReasoning, models } = found;
+  const key = kind === "http" && spec.apiKey !== undefined ? { apiKey: spec.apiKey } : {};
+  return models.map((model) => ({ id, slot, url, dialect, model, facts, waitsForReasoning, ...key }));
 }
 
 /** Those that do a part of the work only get no requests of their own. */

@@ -1,27 +1,15 @@
 /** Addresses of workers: one spelling for one worker. */
+import { parseWorkerAddress, WORKER_ADDRESS_HELP, type WorkerAddress } from "../config/worker-address.ts";
 import { InvalidRequestError } from "../errors.ts";
 
-const FORM = /^(?:(grpcs?|https?):\/\/)?(\[[0-9a-f:.]+\]|[^\s/?#@:[\]]+)(?::(\d{1,5}))?\/?$/i;
-const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: "80", https: "443" };
-
-export interface WorkerAddress {
-  /** Undefined: it is to be tried what the worker speaks. */
-  readonly scheme: "grpc" | "grpcs" | "http" | "https" | undefined;
-  /** `host:port` in lower case: who has the same listens at the same place, whatever it speaks. */
-  readonly place: string;
-}
-
-/** Throws InvalidRequestError for what is no `grpc(s)://host:port`, `http(s)://host[:port]` or `host:port`. */
+/** Throws InvalidRequestError for what is none. */
 export function workerAddress(url: string): WorkerAddress {
-  const [, given, host = "", said] = FORM.exec(url.trim()) ?? [];
-  const scheme = given?.toLowerCase() as WorkerAddress["scheme"];
-  const port = said ?? DEFAULT_PORTS[scheme ?? ""];
-  if (host === "" || port === undefined || Number(port) < 1 || Number(port) > 65535)
-    throw new InvalidRequestError(
-      `${JSON.stringify(url.slice(0, 200))} is no address of a worker such as grpc://10.0.0.5:50051, http://10.0.0.5:8000 or 10.0.0.5:8000`,
-      { param: "url" },
-    );
-  return { scheme, place: `${host.toLowerCase()}:${Number(port)}` };
+  const address = parseWorkerAddress(url);
+  if (address !== undefined) return address;
+  throw new InvalidRequestError(
+    `${JSON.stringify(url.slice(0, 200).replace(/\/\/.*@/, "//...@"))} is no address of a worker ${WORKER_ADDRESS_HELP}`,
+    { param: "url" },
+  );
 }
 
 export const urlOf = ({ scheme, place }: WorkerAddress): string =>

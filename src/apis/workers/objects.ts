@@ -13,7 +13,7 @@ export function workerObject(info: WorkerInfo): Readonly<Record<string, unknown>
     models: modelCards(info),
     worker_type: roleOf(info),
     connection_mode: kind ?? (url.startsWith("grpc") ? "grpc" : "http"),
-    runtime_type: spec.runtime ?? (kind === "grpc" ? dialect : facts?.labels["runtime"]) ?? "unspecified",
+    runtime_type: spec.runtime ?? (kind === "grpc" ? dialect : facts?.labels["runtime_type"]) ?? "unspecified",
     labels: { ...facts?.labels, ...spec.labels },
     ...(model !== undefined && { model_id: model }),
     is_healthy: status === "ready",

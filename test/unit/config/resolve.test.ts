@@ -294,7 +294,9 @@ describe("secrets", () => {
 
   test("a password in a URL is never shown", () => {
     const error = () => resolveOptions(serveOptions, { args: ["--worker-urls", "grpc://user:s3cret@host:1"], env: {} });
-    expect(error).toThrow('"grpc://...@host:1" may hold a host and a port only');
+    expect(error).toThrow(
+      '"grpc://...@host:1" must be an address such as grpc://10.0.0.5:50051, http://10.0.0.5:8000 or 10.0.0.5:8000',
+    );
   });
 });
 
