@@ -107,6 +107,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["server"],
   "swagger-ui-dist": ["server"],
   "@grpc/grpc-js": ["engines"],
+  "@kubernetes/client-node": ["fleet"],
   "node:http2": [],
   "@huggingface/tokenizers": [],
   "bun:sqlite": ["history"],
