@@ -310,19 +310,19 @@ export class WorkerRegistry {
   private async end(record: WorkerRecord): Promise<void> {
     const { clock } = this.around;
     const inFlight = () => this.rows.running(record.slot);
+    const worker = record.spec.url;
     if (record.found !== undefined) {
+      this.around.log.info("worker is draining", { worker, requests: inFlight() });
       const left = await drained(clock, inFlight, this.settings.drainMs);
       if (left > 0)
-        this.around.log.warn("a worker is removed with requests that go on", {
-          worker: record.spec.url,
-          requests: left,
-        });
+        this.around.log.warn("the worker's time is over: its requests are ended", { worker, requests: left });
     }
     this.all.delete(record);
     this.release(record.found?.models ?? []);
     await this.tell();
     await drained(clock, inFlight); // threads end what is left when they know
     this.rows.free(record.slot);
+    this.around.log.info("worker has left", { worker });
     if (!this.byId.has(record.id)) this.jobs.done(record.id);
   }
 

@@ -23,8 +23,9 @@ export interface Script {
   loads?: readonly RankLoad[] | undefined;
   /** Why it does nothing that it is asked to. */
   refuses?: string;
-  /** Checks and tries so far, and connections that are open. */
+  /** Checks and tries so far, questions for its load, and connections that are open. */
   asked: number;
+  askedLoads: number;
   open: number;
 }
 
@@ -68,7 +69,7 @@ export function lifeWorld({
   const script = (url: string): Script => {
     let found = scripts.get(url);
     if (found === undefined) {
-      found = { model: "served", identity: "1", asked: 0, open: 0 };
+      found = { model: "served", identity: "1", asked: 0, askedLoads: 0, open: 0 };
       scripts.set(url, found);
     }
     return found;
@@ -95,6 +96,7 @@ export function lifeWorld({
         identity: async () => its.identity,
         serving: async () => "serving",
         async loads() {
+          its.askedLoads++;
           if (its.loads === undefined) throw new EngineError("unimplemented", "no loads");
           return its.loads;
         },

@@ -183,7 +183,7 @@ describe("leaving", () => {
     const { clock, board, record, known, lines } = await leaving(3000);
     await clock.pass(3500);
     expect([known(), board.state(record.slot)]).toEqual([[], WorkerState.draining]);
-    expect(lines.join("")).toContain("requests=1");
+    expect(lines.join("")).toContain("its requests are ended worker=grpc://10.0.0.1:50051 requests=1");
     board.release(record.slot, 0);
     await clock.pass(2000);
     expect(board.state(record.slot)).toBe(WorkerState.absent);
