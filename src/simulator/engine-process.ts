@@ -102,6 +102,15 @@ export class EngineProcess {
     };
   }
 
+  /** Ends at once, as by SIGKILL. */
+  kill(): void {
+    clearTimeout(this.thaw);
+    this.stopping = Promise.resolve();
+    this.server.kill();
+    this.host.kvPublisher?.stop();
+    this.host.driver.stop();
+  }
+
   /** Refuses new calls, lets the running ones finish within `graceMs`, closes. Safe to call twice. */
   stop(graceMs: number): Promise<void> {
     this.stopping ??= (async () => {

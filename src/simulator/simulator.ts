@@ -108,7 +108,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     clearFaults: () => rules.clear(),
     freeze: (ms) => engine.freeze(ms),
     async restart({ blockSize, downMs = 0 } = {}) {
-      await engine.stop(0);
+      engine.kill();
       current = { ...current, port, blockSize: blockSize ?? current.blockSize };
       if (downMs > 0) await Bun.sleep(downMs);
       if (stopping === undefined) engine = new EngineProcess(current, shared);

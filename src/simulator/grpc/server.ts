@@ -1,5 +1,5 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
-import { closeGently, listen } from "../net/listener.ts";
+import { closeAtOnce, closeGently, listen } from "../net/listener.ts";
 import { Connection, type ConnectionHandler } from "./connection.ts";
 import { EMPTY, type ServerCall } from "./stream.ts";
 
@@ -19,6 +19,8 @@ export interface EngineServer {
   readonly connections: ReadonlySet<unknown>;
   /** Reads, answers and writes nothing while frozen, as the server of a stopped process. */
   freeze(frozen: boolean): void;
+  /** Goes as a killed process does: its connections break, without a goodbye. */
+  kill(): void;
   /** Refuses new calls, lets the open ones finish for `graceMs` at most, then closes. Safe to call twice. */
   stop(graceMs: number): Promise<void>;
 }
@@ -46,6 +48,7 @@ export function serveGrpc(options: { host: string; port: number; methods: GrpcMe
     port: listener.port,
     connections: listener.peers,
     freeze: (frozen) => listener.freeze(frozen),
+    kill: () => closeAtOnce(listener, (connection) => connection.destroy()),
     stop(graceMs) {
       stopping ??= closeGently(listener, graceMs, {
         leave: (connection) => connection.goAway(),

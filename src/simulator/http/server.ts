@@ -1,5 +1,5 @@
 import type { EngineServer } from "../grpc/server.ts";
-import { closeGently, listen } from "../net/listener.ts";
+import { closeAtOnce, closeGently, listen } from "../net/listener.ts";
 import type { HttpCall } from "./call.ts";
 import { HttpConnection } from "./connection.ts";
 
@@ -11,6 +11,7 @@ export function serveHttp(options: { host: string; port: number; handle(call: Ht
     port: listener.port,
     connections: listener.peers,
     freeze: (frozen) => listener.freeze(frozen),
+    kill: () => closeAtOnce(listener, (connection) => connection.destroy()),
     stop(graceMs) {
       stopping ??= closeGently(listener, graceMs, {
         leave: (connection) => connection.leave(),

@@ -141,6 +141,12 @@ export function listen<P extends Peer>(host: string, port: number, open: (transp
   return listener;
 }
 
+/** Closes a listener with all its connections, frozen or not. */
+export function closeAtOnce<P extends Peer>(listener: Listener<P>, cut: (peer: P) => void): void {
+  listener.close();
+  for (const peer of [...listener.peers]) cut(peer);
+}
+
 /** Closes a listener: its connections are told to leave, and cut when they are still there after `graceMs`. */
 export async function closeGently<P extends Peer>(
   listener: Listener<P>,

@@ -252,6 +252,34 @@ describe("standing still", () => {
 });
 
 describe("a restart", () => {
+  test("kills: no goodbye, even out of a freeze; until it is back nobody is there", () =>
+    withEngine({ speed: "1", decodeBaseMs: 5 }, async (client, engine) => {
+      const session = connectHttp2(`http://127.0.0.1:${engine.port}`);
+      session.on("error", () => {});
+      let goodbyes = 0;
+      session.on("goaway", () => goodbyes++);
+      const closed = new Promise((resolve) => session.on("close", resolve));
+      await new Promise<void>((resolve) => session.ping(() => resolve()));
+      let seen = 0;
+      const running = client.generate(ask(OTHER, TEN), (count) => {
+        seen = count;
+      });
+      await until(() => seen > 0, "it has begun");
+      engine.freeze(Number.POSITIVE_INFINITY);
+      const before = engine.stats().tokensSent;
+      const again = engine.restart({ downMs: 60 });
+      await closed;
+      expect(goodbyes).toBe(0);
+      expect((await running).status).toBe(grpc.status.UNAVAILABLE);
+      const refused = createConnection(engine.port, "127.0.0.1");
+      expect(await new Promise((resolve) => refused.on("error", ({ message }) => resolve(message)))).toContain(
+        "ECONNREFUSED",
+      );
+      await again;
+      expect(engine.stats()).toMatchObject({ tokensSent: before, open: 0 });
+      expect((await client.generate(ask(OTHER, TEN))).ids).toHaveLength(10);
+    }));
+
   test("breaks connections, forgets the cache, and may change the block size", () =>
     withEngine({ speed: "1" }, async (client, engine) => {
       const blockSize = async () =>
