@@ -4,7 +4,7 @@ import { createEngine, type EngineOptions } from "../engines/create.ts";
 import { type Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import type { Contact, Door, Found } from "./door.ts";
-import { identityOf, identityOfHttp } from "./engine-facts.ts";
+import { askIdentity, identityOf, identityOfHttp } from "./engine-identity.ts";
 import type { HttpEngines } from "./http-engines.ts";
 import type { ModelCatalog } from "./model-catalog.ts";
 import { HTTP_DIALECT } from "./snapshot.ts";
@@ -52,9 +52,8 @@ export function engineDoor(
       ...(runtime !== undefined && { dialect: runtime }),
     });
     try {
-      const [info, identity, facts] = await Promise.all([
+      const [info, facts] = await Promise.all([
         engine.modelInfo(deadlineMs),
-        identityOf(engine, deadlineMs),
         engine.learn(deadlineMs),
         check(engine, deadlineMs),
       ]);
@@ -68,7 +67,7 @@ export function engineDoor(
         waitsForReasoning: facts.waitsForReasoning,
         models: [model],
         httpModels: [],
-        identity,
+        identity: identityOf(info, facts),
       };
     } finally {
       engine.close();
@@ -135,7 +134,7 @@ export function engineDoor(
       return {
         ...engine,
         check: (deadlineMs) => check(engine, deadlineMs),
-        identity: (deadlineMs) => identityOf(engine, deadlineMs),
+        identity: (deadlineMs) => askIdentity(engine, deadlineMs),
       };
     },
   };

@@ -66,6 +66,7 @@ describe.each(DIALECTS.flatMap((dialect) => AGES.map((age) => [dialect, age] as 
     const [worker] = snapshot().workers;
     expect(worker).toMatchObject({ dialect, model: "collie-demo", facts: { dialect, role: "regular" } });
     await Bun.sleep(1500); // a check
+    expect(snapshot().workers.map(({ slot }) => slot)).toEqual([worker!.slot]); // it is the same engine
     const [shown] = await admin.listWorkers();
     expect([shown?.status, shown?.kind, shown?.dialect]).toEqual(["ready", "grpc", dialect]);
     expect(lines.filter((line) => /WARN|ERROR|health check failed/.test(line))).toEqual([]);
