@@ -59,6 +59,8 @@ export class EngineProcess {
       protocol: options.protocol,
       noTokenizer: options.noTokenizer,
       waitsForReasoning: options.waitsForReasoning,
+      grammarBackend: options.grammarBackend,
+      dataParallelSize: options.dataParallelSize,
       echo: options.output === "echo",
       echoTokens: options.outputTokens ?? DEFAULT_ECHO_TOKENS,
       tokensPerMessage: options.tokensPerMessage,

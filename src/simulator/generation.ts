@@ -4,6 +4,7 @@ import type { OutputPlan, Sequence } from "./core/sequence.ts";
 import { playFault } from "./faults.ts";
 import type { ServerCall } from "./grpc/stream.ts";
 import { opened, type SimulatorHost, takeRule } from "./host.ts";
+import { logRequest } from "./log-request.ts";
 import { contentFor } from "./output/content.ts";
 import { planOutput } from "./output/plan.ts";
 import type { Sampling } from "./sampling.ts";
@@ -300,31 +301,4 @@ function newChoice(index: number): Choice {
     ended: false,
     finished: false,
   };
-}
-
-/** Books a generation request, one that runs or one that was refused. */
-export function logRequest(
-  host: SimulatorHost,
-  spec: GenerationSpec,
-  call: EngineCall,
-  outcome: "running" | "refused",
-  details?: string,
-): RequestRecord {
-  host.counts.received++;
-  if (outcome === "refused") host.counts.refused++;
-  const record: RequestRecord = {
-    requestId: spec.requestId,
-    promptTokens: spec.prompt.length,
-    promptIds: spec.prompt,
-    sampling: spec.sampling,
-    stream: spec.stream,
-    metadata: Object.fromEntries([...call.headers].filter(([name]) => !name.startsWith(":"))),
-    extra: call.ignored === undefined ? spec.extra : { ...spec.extra, ignored: call.ignored },
-    outcome,
-    cachedTokens: 0,
-    tokensSent: 0,
-    ...(details !== undefined ? { details } : {}),
-  };
-  host.log.add(record);
-  return record;
 }

@@ -28,6 +28,9 @@ export interface SimulatorHost {
   readonly noTokenizer: boolean;
   /** It has a reasoning parser, and starts constraints behind the thought. */
   readonly waitsForReasoning: boolean;
+  /** What compiles constraints, where the dialect tells. */
+  readonly grammarBackend: "xgrammar" | "outlines" | "none";
+  readonly dataParallelSize: number;
   readonly echo: boolean;
   /** Tokens of an echo where the request sets no limit. */
   readonly echoTokens: number;

@@ -113,6 +113,22 @@ export const simulatorOptions = {
     group: "Model",
     help: "Have a reasoning parser: constraints start behind the thought, where the engine's dialect says so.",
   },
+  grammarBackend: {
+    flag: "grammar-backend",
+    type: "enum",
+    values: ["xgrammar", "outlines", "none"],
+    default: "xgrammar",
+    group: "Model",
+    help: "With SGLang and TokenSpeed: what compiles constraints. outlines knows JSON schemas and regexes, none knows nothing.",
+  },
+  dataParallelSize: {
+    flag: "data-parallel-size",
+    type: "integer",
+    default: 1,
+    min: 1,
+    group: "Model",
+    help: "Ranks that the engine says it has. Requests for one of them are taken; all share one scheduler.",
+  },
   poolingDim: {
     flag: "pooling-dim",
     type: "integer",

@@ -2,15 +2,10 @@ import { GrpcStatus } from "../../engines/grpc-error.ts";
 import { type PlainMessage, protoCodec } from "../../protobuf/codec.ts";
 import type { ProtoText } from "../../protobuf/proto-text.ts";
 import { WireError } from "../../protobuf/wire-error.ts";
-import {
-  Generation,
-  type GenerationSpec,
-  type GenerationStyle,
-  type GenerationWriter,
-  logRequest,
-} from "../generation.ts";
+import { Generation, type GenerationSpec, type GenerationStyle, type GenerationWriter } from "../generation.ts";
 import type { GrpcMethod } from "../grpc/server.ts";
 import type { SimulatorHost } from "../host.ts";
+import { logRequest } from "../log-request.ts";
 import type { SimulatedModel } from "../model/simulated-model.ts";
 import type { RequestedConstraint, Sampling } from "../sampling.ts";
 import { UNREADABLE } from "./methods.ts";
@@ -123,10 +118,16 @@ export function invalid(details: string | undefined): Refusal | undefined {
   return details === undefined ? undefined : { status: GrpcStatus.INVALID_ARGUMENT, details };
 }
 
-/** Constraints that can't be compiled. */
-export function constraintProblem({ constraint: asked }: Sampling): string | undefined {
+/** Constraints that can't be compiled, by their text or by what shall compile them. */
+export function constraintProblem(
+  { constraint: asked }: Sampling,
+  backend: SimulatorHost["grammarBackend"] = "xgrammar",
+): string | undefined {
   if (!asked) return undefined;
   const { kind, value } = asked;
+  if (backend === "none") return "Grammar-based generation is not enabled (grammar_backend is none)";
+  if (backend === "outlines" && kind !== "regex" && kind !== "json_schema")
+    return `The grammar backend outlines does not support ${kind}`;
   if (kind === "regex") {
     try {
       new RegExp(value);

@@ -281,3 +281,16 @@ test("a constraint waits for the end of a thought, where there is a reasoning pa
     expect(await said([9707, open], false)).toEqual(bare);
     expect(await said([9707, open, close], true)).toEqual(bare);
   }));
+
+test("what compiles constraints is told, and its limits hold", async () => {
+  for (const [grammarBackend, regex, grammar] of [
+    ["outlines", 0, grpc.status.INVALID_ARGUMENT],
+    ["none", grpc.status.INVALID_ARGUMENT, grpc.status.INVALID_ARGUMENT],
+  ] as const)
+    await withDialect("sglang", { grammarBackend }, async (client) => {
+      const { fields } = (await client.call("GetServerInfo"))["server_args"] as { fields: Record<string, Plain> };
+      expect(fields["grammar_backend"]).toMatchObject({ stringValue: grammarBackend });
+      expect((await client.generate(ask({ regex: "[0-9]", max_new_tokens: 2 }))).status).toBe(regex);
+      expect((await client.generate(ask({ ebnf_grammar: "root ::= 1", max_new_tokens: 2 }))).status).toBe(grammar);
+    });
+});

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as grpc from "@grpc/grpc-js";
 import type { PlainMessage } from "../../support/proto-package.ts";
-import { idsOf, statusOf, withDialect } from "./dialect-client.ts";
+import { type DialectClient, idsOf, statusOf, withDialect } from "./dialect-client.ts";
 import { type Plain, until } from "./harness.ts";
 
 const EOS = 151_645;
@@ -109,4 +109,18 @@ test("loads, flush, weight version: new and old", async () => {
     const { chunks, completes } = await client.generate(ask({ max_new_tokens: 1 }));
     expect([chunks[0]!["weight_version"], completes[0]!["weight_version"]]).toEqual([undefined, undefined]);
   });
+});
+
+test("ranks: a pin is taken where there are several, and only there the engine names their number", async () => {
+  const named = async (client: DialectClient) => {
+    const { fields } = (await client.call("GetServerInfo"))["server_args"] as { fields: Record<string, Plain> };
+    return fields["dp_size"];
+  };
+  await withDialect("tokenspeed", { dataParallelSize: 4 }, async (client, engine) => {
+    expect(await named(client)).toMatchObject({ numberValue: 4 });
+    expect((await client.generate(ask({ max_new_tokens: 1 }, { data_parallel_rank: 3 }))).status).toBe(0);
+    expect(engine.requests().at(-1)!.extra).toEqual({ data_parallel_rank: 3 });
+    expect((await client.generate(ask({}, { data_parallel_rank: 4 }))).status).toBe(grpc.status.INVALID_ARGUMENT);
+  });
+  await withDialect("tokenspeed", {}, async (client) => expect(await named(client)).toBeUndefined());
 });

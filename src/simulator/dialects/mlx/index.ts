@@ -1,9 +1,9 @@
 import { PROTOS } from "../../../engines/protos.ts";
 import { protoCodec } from "../../../protobuf/codec.ts";
-import type { GenerationStyle } from "../../generation.ts";
-import { type GenerationSpec, logRequest } from "../../generation.ts";
+import type { GenerationSpec, GenerationStyle } from "../../generation.ts";
 import type { GrpcMethod } from "../../grpc/server.ts";
 import { opened, type SimulatorHost } from "../../host.ts";
+import { logRequest } from "../../log-request.ts";
 import { defaultSampling } from "../../sampling.ts";
 import type { Dialect } from "../dialect.ts";
 import { biases, float, type GenerateReader, generateCall, invalid, part, setOptional, tokenIds } from "../generate.ts";

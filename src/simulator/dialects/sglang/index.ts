@@ -119,13 +119,22 @@ function modelInfo({ model, driver }: SimulatorHost): PlainMessage {
   };
 }
 
-function serverInfo({ model, driver, open, startedAt, protocol, waitsForReasoning }: SimulatorHost): PlainMessage {
+function serverInfo({
+  model,
+  driver,
+  open,
+  startedAt,
+  protocol,
+  waitsForReasoning,
+  grammarBackend,
+  dataParallelSize,
+}: SimulatorHost): PlainMessage {
   const { options } = driver.core;
   const uptime = (performance.now() - startedAt) / 1000;
   const news = {
     engine_reasoning_parser: waitsForReasoning ? "qwen3" : "",
     constrained_decoding_start: waitsForReasoning ? "after_reasoning" : "first_token",
-    grammar_backend: "xgrammar",
+    grammar_backend: grammarBackend,
     max_running_requests: options.maxRunning,
   };
   return {
@@ -135,7 +144,7 @@ function serverInfo({ model, driver, open, startedAt, protocol, waitsForReasonin
       served_model_name: model.servedName,
       context_length: model.contextLength,
       tp_size: 1,
-      dp_size: 1,
+      dp_size: dataParallelSize,
       pp_size: 1,
       load_balance_method: "round_robin",
       disaggregation_mode: "null",

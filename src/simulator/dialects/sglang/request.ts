@@ -75,14 +75,14 @@ export const sglangRequests: GenerateReader = {
       },
     };
   },
-  refusal(request, { sampling: s, prompt }, { model, noTokenizer, protocol }) {
+  refusal(request, { sampling: s, prompt }, { model, noTokenizer, protocol, grammarBackend }) {
     if (request["tokenized"] === undefined || prompt.length === 0) return invalid("Tokenized input must be provided");
     if (request["return_hidden_states"] === true && protocol !== "0.4.14")
       return invalid("return_hidden_states is not supported");
     if (model.poolingDim !== undefined) return invalid("This model does not support generation");
     if (noTokenizer && s.stop.length > 0)
       return { status: GrpcStatus.INTERNAL, details: "'NoneType' object has no attribute 'decode'" };
-    return invalid(usualProblem(s, prompt, model) ?? constraintProblem(s));
+    return invalid(usualProblem(s, prompt, model) ?? constraintProblem(s, grammarBackend));
   },
   dead: "The scheduler is not alive",
 };

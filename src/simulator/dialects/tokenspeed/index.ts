@@ -113,13 +113,22 @@ function modelInfo({ model, protocol }: SimulatorHost): PlainMessage {
   };
 }
 
-function serverInfo({ model, driver, open, startedAt, protocol, waitsForReasoning }: SimulatorHost): PlainMessage {
+function serverInfo({
+  model,
+  driver,
+  open,
+  startedAt,
+  protocol,
+  waitsForReasoning,
+  grammarBackend,
+  dataParallelSize,
+}: SimulatorHost): PlainMessage {
   const { options } = driver.core;
   const uptime = (performance.now() - startedAt) / 1000;
   const news = {
     engine_reasoning_parser: waitsForReasoning ? "qwen3" : "",
     constrained_decoding_start: "first_token",
-    grammar_backend: "xgrammar",
+    grammar_backend: grammarBackend,
   };
   return {
     server_args: {
@@ -131,7 +140,9 @@ function serverInfo({ model, driver, open, startedAt, protocol, waitsForReasonin
       pp_size: 1,
       max_running_requests: options.maxRunning,
       page_size: options.blockSize,
-      ...(protocol === "0.4.14" ? { dp_size: 1 } : news),
+      // New servicers name it only where ranks can be pinned.
+      ...(protocol === "0.4.14" || dataParallelSize > 1 ? { dp_size: dataParallelSize } : {}),
+      ...(protocol === "0.4.14" ? {} : news),
     },
     scheduler_info: { max_total_num_tokens: options.kvTokens },
     active_requests: open.size,

@@ -63,12 +63,13 @@ export const tokenspeedRequests: GenerateReader = {
       },
     };
   },
-  refusal(request, { sampling: s, prompt }, { model }) {
+  refusal(request, { sampling: s, prompt }, { model, grammarBackend, dataParallelSize }) {
     if (request["tokenized"] === undefined || prompt.length === 0)
       return invalid("tokenized input_ids must not be empty");
     const rank = request["data_parallel_rank"];
-    if (rank !== undefined && rank !== 0) return invalid(`data_parallel_rank ${String(rank)} is out of range [0, 1)`);
-    return invalid(usualProblem(s, prompt, model) ?? constraintProblem(s));
+    if (rank !== undefined && !((rank as number) >= 0 && (rank as number) < dataParallelSize))
+      return invalid(`data_parallel_rank ${String(rank)} is out of range [0, ${dataParallelSize})`);
+    return invalid(usualProblem(s, prompt, model) ?? constraintProblem(s, grammarBackend));
   },
   dead: "The engine is not alive",
 };

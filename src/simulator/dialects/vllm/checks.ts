@@ -1,3 +1,4 @@
+import type { SimulatorHost } from "../../host.ts";
 import type { SimulatedModel } from "../../model/simulated-model.ts";
 import { StructuralTagError, tagText } from "../../output/structural-tag.ts";
 import type { Sampling } from "../../sampling.ts";
@@ -9,8 +10,16 @@ const TENSOR_TYPES = ["float32", "int64", "uint32", "bfloat16", "float16", "uint
 /**
  * What vLLM 0.32 has against a request: the details of its INVALID_ARGUMENT, or undefined. `prompt` is the input as ids.
  */
-export function refusal(request: VllmGenerateRequest, prompt: Uint32Array, model: SimulatedModel): string | undefined {
-  return inputProblem(request) ?? samplingProblem(request.sampling, model.vocabSize) ?? promptProblem(prompt, model);
+export function refusal(
+  request: VllmGenerateRequest,
+  prompt: Uint32Array,
+  { model, dataParallelSize }: Pick<SimulatorHost, "model" | "dataParallelSize">,
+): string | undefined {
+  return (
+    inputProblem(request, dataParallelSize) ??
+    samplingProblem(request.sampling, model.vocabSize) ??
+    promptProblem(prompt, model)
+  );
 }
 
 /** What vLLM has against sampling parameters, by whatever protocol they came. */
@@ -18,7 +27,7 @@ export function samplingProblem(sampling: Sampling, vocabSize: number): string |
   return numberProblem(sampling, vocabSize) ?? idProblem(sampling, vocabSize) ?? constraintProblem(sampling);
 }
 
-function inputProblem(request: VllmGenerateRequest): string | undefined {
+function inputProblem(request: VllmGenerateRequest, ranks: number): string | undefined {
   if (request.mediaRefs) return "media_refs sent but --mm-processor is off on this worker";
   if (request.pixelDtype !== undefined) {
     if (!TENSOR_TYPES.includes(request.pixelDtype)) return `Unsupported proto tensor dtype: '${request.pixelDtype}'`;
@@ -29,7 +38,8 @@ function inputProblem(request: VllmGenerateRequest): string | undefined {
     );
   }
   const rank = request.dataParallelRank;
-  if (rank !== undefined && rank !== 0) return `data_parallel_rank ${rank} is out of range [0, 1).`;
+  if (rank !== undefined && (rank < 0 || rank >= ranks))
+    return `data_parallel_rank ${rank} is out of range [0, ${ranks}).`;
   if (request.kvTransferParamsJson !== undefined && !isJsonObject(request.kvTransferParamsJson))
     return "kv_transfer_params_json must be a JSON object";
   return undefined;

@@ -9,10 +9,10 @@ import {
   type GenerationSpec,
   type GenerationStyle,
   type GenerationWriter,
-  logRequest,
 } from "../../generation.ts";
 import type { GrpcMethod } from "../../grpc/server.ts";
 import type { SimulatorHost } from "../../host.ts";
+import { logRequest } from "../../log-request.ts";
 import { logprobRow } from "../../output/logprobs.ts";
 import type { Dialect } from "../dialect.ts";
 import {
@@ -103,9 +103,7 @@ function generate(host: SimulatorHost): GrpcMethod {
       },
     };
     const problem =
-      host.model.poolingDim === undefined
-        ? refusal(request, prompt, host.model)
-        : "This model does not support generation";
+      host.model.poolingDim === undefined ? refusal(request, prompt, host) : "This model does not support generation";
     if (problem !== undefined) {
       logRequest(host, spec, call, "refused", problem);
       return call.end(GrpcStatus.INVALID_ARGUMENT, problem);

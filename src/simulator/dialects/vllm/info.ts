@@ -23,7 +23,7 @@ export function modelInfo({ model }: SimulatorHost, w: WireWriter): void {
 /** GetServerInfoResponse; members 1 to 5 stay empty, as the servicer leaves them. */
 export function serverInfo(host: SimulatorHost, w: WireWriter): void {
   const { options } = host.driver.core;
-  w.uint(9, 1);
+  w.uint(9, host.dataParallelSize);
   w.text(11, "auto");
   w.uint(12, options.blockSize);
   w.text(14, "torch.bfloat16");
