@@ -18,8 +18,10 @@ const COMMON = "smg.grpc.common";
 export interface ControlCalls
   extends EngineAdmin,
     Pick<Engine, "abort" | "health" | "modelInfo" | "serverInfo" | "tokenizerBundle"> {
-  /** The replies as they are. */
-  reply(rpc: "GetModelInfo" | "GetServerInfo", deadlineMs: number): Promise<PlainMessage>;
+  /** GetModelInfoResponse as it is. */
+  modelReply(deadlineMs: number): Promise<PlainMessage>;
+  /** GetServerInfoResponse as it is; empty where the engine serves without telling of itself. */
+  serverReply(deadlineMs: number): Promise<PlainMessage>;
 }
 
 const outcome = (reply: PlainMessage): Outcome => ({
@@ -73,10 +75,20 @@ export function controlCalls(dialect: Dialect, channel: Channel): ControlCalls {
     }).then(() => collector.finish());
   }
 
-  const reply: ControlCalls["reply"] = (rpc, deadlineMs) => call(rpc, {}, deadlineMs);
+  const modelReply = (deadlineMs: number): Promise<PlainMessage> => call("GetModelInfo", {}, deadlineMs);
+
+  async function serverReply(deadlineMs: number): Promise<PlainMessage> {
+    try {
+      return await call("GetServerInfo", {}, deadlineMs);
+    } catch (error) {
+      if (error instanceof EngineError && (error.kind === "unavailable" || error.kind === "timeout")) throw error;
+      return {};
+    }
+  }
 
   return {
-    reply,
+    modelReply,
+    serverReply,
     async abort(requestIds) {
       await Promise.all(rules.abort(requestIds).map((ask) => call("Abort", ask, ABORT_DEADLINE_MS)));
     },
@@ -84,12 +96,12 @@ export function controlCalls(dialect: Dialect, channel: Channel): ControlCalls {
     serving: (deadlineMs) => askHealth(channel, dialect.service, deadlineMs),
     async modelInfo(deadlineMs) {
       const [model, server] = await Promise.all([
-        reply("GetModelInfo", deadlineMs),
-        rules.modelNeedsServer === true ? reply("GetServerInfo", deadlineMs).catch(() => ({})) : {},
+        modelReply(deadlineMs),
+        rules.modelNeedsServer === true ? serverReply(deadlineMs) : {},
       ]);
       return rules.model(model, server);
     },
-    serverInfo: async (deadlineMs) => rules.server(await reply("GetServerInfo", deadlineMs)),
+    serverInfo: async (deadlineMs) => rules.server(await call("GetServerInfo", {}, deadlineMs)),
     async loads(deadlineMs) {
       return rankLoads(await call("GetLoads", rules.loadsAsk ?? {}, deadlineMs), rules.tellsUncached === true);
     },

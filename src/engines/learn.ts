@@ -40,8 +40,8 @@ export interface Acquaintance {
 export async function learnFacts(of: Acquaintance, deadlineMs: number): Promise<EngineFacts> {
   const { dialect, calls } = of;
   const [modelReply, serverReply, description] = await Promise.all([
-    calls.reply("GetModelInfo", deadlineMs),
-    calls.reply("GetServerInfo", deadlineMs).catch((): PlainMessage => ({})),
+    calls.modelReply(deadlineMs),
+    calls.serverReply(deadlineMs),
     describe(of.channel, [dialect.service, COMMON_SYMBOL], deadlineMs).catch((error: unknown) => {
       if (isNotOffered(error)) return undefined;
       throw error;

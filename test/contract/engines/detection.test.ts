@@ -144,3 +144,12 @@ function struct(object: Record<string, unknown>): Record<string, unknown> {
         : { stringValue: String(given) };
   return { fields: Object.fromEntries(Object.entries(object).map(([key, given]) => [key, value(given)])) };
 }
+
+test("a server whose info is late is asked again later, not registered without it", async () => {
+  const { engine } = await connect("vllm", {
+    HealthCheck: saying({}),
+    GetModelInfo: saying({ is_generation: true }),
+    GetServerInfo: () => {},
+  });
+  await expect(engine.learn(150)).rejects.toMatchObject({ kind: "timeout" });
+});
