@@ -104,8 +104,11 @@ export interface GenerateHandler {
 }
 
 export interface GenerateCall {
-  /** Ends the generation here and at the engine, in every phase. `onEnd` follows, unless it came already. */
-  cancel(): void;
+  /**
+   * Ends the generation here and at the engine, in every phase. `onEnd` follows, unless it came already. `isEnough`: the engine has done
+   * what was wanted, and only need not go on.
+   */
+  cancel(isEnough?: boolean): void;
   pause(): void;
   resume(): void;
 }

@@ -31,7 +31,7 @@ export function systemClock(): Clock & { close(): void } {
   }
 
   return {
-    now: Date.now,
+    now: () => Date.now(),
     after(ms, run) {
       const grain = grainOf(ms);
       const at = Math.ceil((Date.now() + ms) / grain) * grain;

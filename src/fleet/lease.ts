@@ -1,6 +1,7 @@
 /** A booked place at a worker. */
-import type { Engine } from "../engines/engine.ts";
+import type { Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
+import type { TimeLimits } from "./dispatch/policy.ts";
 import type { WorkerEntry } from "./snapshot.ts";
 
 /** How a try at a worker ended, for its circuit breaker: what the client or its request did wrong is neutral. */
@@ -22,8 +23,12 @@ export interface Booking {
   readonly isProbe: boolean;
   /** The first token came: the prompt is no longer queued. */
   begun(): void;
-  /** Something came: the worker moves. Cheap; call it as often as something comes. */
+  /** Something came: the worker moves. It sets a mark and nothing else; call it as often as something comes. */
   progress(): void;
+  /** Nothing can come while the client does not read: the worker is not held to anything then. */
+  hold(isHeld: boolean): void;
+  /** Calls `onElapsed` once, with the failure "timeout", when the worker takes longer, to within a quarter of a second. */
+  limit(limits: TimeLimits, onElapsed: (error: EngineError) => void): void;
   /** Gives the place back; exactly one call counts. */
   done(outcome: Outcome): void;
 }

@@ -1,9 +1,10 @@
+import { EngineError } from "../engines/engine.ts";
 import type { FleetBoard } from "../threads/fleet-board.ts";
+import type { Clock } from "./clock.ts";
+import type { TimeLimits } from "./dispatch/policy.ts";
+import type { Beating, Pulse } from "./dispatch/pulse.ts";
 import type { Booking, Outcome } from "./lease.ts";
 import type { WorkerEntry } from "./snapshot.ts";
-
-/** Progress is noted at most this often for one request. */
-const NOTED_MS = 100;
 
 /** A circuit breaker changed. */
 export type OnBreaker = (worker: WorkerEntry, became: "open" | "closed") => void;
@@ -12,16 +13,27 @@ export type OnBreaker = (worker: WorkerEntry, became: "open" | "closed") => void
 export interface Surroundings {
   readonly board: FleetBoard;
   readonly thread: number;
+  readonly clock: Clock;
+  readonly pulse: Pulse;
   readonly onBreaker: OnBreaker;
 }
 
+interface Limited extends TimeLimits {
+  onElapsed(error: EngineError): void;
+}
+
 /** A place at a worker, which is booked on the board already. */
-export class Place<E> implements Booking {
-  private isHeld = true;
+export class Place<E> implements Booking, Beating {
+  private isBooked = true;
   private hasBegun = false;
   /** The try has not been judged. */
   private isTrying: boolean;
-  private notedAt = 0;
+  /** Something has come since the last beat. */
+  private hasMoved = false;
+  private isHeld = false;
+  /** When something last came, or could not come. */
+  private movedAt = 0;
+  private limits: Limited | undefined;
 
   constructor(
     private readonly around: Surroundings,
@@ -34,29 +46,57 @@ export class Place<E> implements Booking {
   }
 
   begun(): void {
-    if (!this.isHeld || this.hasBegun) return;
+    if (!this.isBooked || this.hasBegun) return;
     this.hasBegun = true;
-    const now = Date.now();
-    this.notedAt = now;
-    this.around.board.begun(this.worker.slot, this.around.thread, this.tokens, now);
+    const { board, thread, clock, pulse } = this.around;
+    const now = clock.now();
+    this.movedAt = now;
+    board.begun(this.worker.slot, thread, this.tokens, now);
+    pulse.add(this);
     this.judge("ok", now); // the next try need not wait for the whole of a long answer
   }
 
   progress(): void {
-    if (!this.isHeld) return;
-    const now = Date.now();
-    if (now - this.notedAt < NOTED_MS) return;
-    this.notedAt = now;
-    this.around.board.progress(this.worker.slot, this.around.thread, now);
+    this.hasMoved = true;
+  }
+
+  hold(isHeld: boolean): void {
+    this.isHeld = isHeld;
+    this.hasMoved = true;
+  }
+
+  limit({ firstTokenMs, interTokenMs }: TimeLimits, onElapsed: (error: EngineError) => void): void {
+    if (firstTokenMs === 0 && interTokenMs === 0) return;
+    this.limits = { firstTokenMs, interTokenMs, onElapsed };
+    this.movedAt = this.around.clock.now();
+    this.around.pulse.add(this);
+  }
+
+  beat(now: number): void {
+    if (this.hasMoved || this.isHeld) {
+      this.hasMoved = false;
+      this.movedAt = now;
+      if (this.hasBegun) this.around.board.progress(this.worker.slot, this.around.thread, now);
+    } else if (this.limits !== undefined) this.check(this.limits, now);
+  }
+
+  private check(limits: Limited, now: number): void {
+    const limitMs = this.hasBegun ? limits.interTokenMs : limits.firstTokenMs;
+    if (limitMs === 0 || now - this.movedAt < limitMs) return;
+    this.limits = undefined;
+    const what = this.hasBegun ? "the next token" : "the first token";
+    limits.onElapsed(new EngineError("timeout", `${what} did not come within ${limitMs / 1000} s`));
   }
 
   done(outcome: Outcome): void {
-    if (!this.isHeld) return;
-    this.isHeld = false;
-    const { board, thread, onBreaker } = this.around;
+    if (!this.isBooked) return;
+    this.isBooked = false;
+    const { board, thread, clock, pulse, onBreaker } = this.around;
+    pulse.delete(this);
+    this.limits = undefined;
     const { slot } = this.worker;
     board.release(slot, thread, this.tokens, this.hasBegun);
-    const now = Date.now();
+    const now = clock.now();
     this.judge(outcome, now);
     if (outcome === "neutral") return;
     const isFailure = outcome === "failure";

@@ -8,6 +8,10 @@ import type { RetryBudget } from "../threads/limit-board.ts";
 import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../tokenizer/cache/cached-tokenizer.ts";
 import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { DEFAULT_POLICY, type DispatchPolicy } from "./dispatch/policy.ts";
+import { Pulse } from "./dispatch/pulse.ts";
+import { type DispatchObserver, UNOBSERVED } from "./dispatch/retries.ts";
 import { EnginePool } from "./engine-pool.ts";
 import type { HttpLease, Lease, LeaseAsk } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
@@ -85,6 +89,10 @@ export interface CacheChecks {
 export interface ViewOptions {
   readonly createHttpEngine?: HttpEngineFactory | undefined;
   readonly cacheChecks?: CacheChecks | undefined;
+  /** What is done when workers fail, and how long anybody waits for them. */
+  readonly policy?: DispatchPolicy | undefined;
+  readonly observer?: DispatchObserver | undefined;
+  readonly clock?: Clock | undefined;
   /** Absent: as many retries as anybody likes. */
   readonly retryBudget?: RetryBudget | undefined;
   /** This thread's requests opened or closed the circuit breaker of a worker. */
@@ -104,6 +112,10 @@ export class FleetView {
   private readonly httpEngines: EnginePool<HttpEngine>;
   /** What all threads together may retry. */
   readonly retryBudget: RetryBudget;
+  readonly policy: DispatchPolicy;
+  readonly observer: DispatchObserver;
+  readonly clock: Clock;
+  private readonly stopClock: () => void;
   private readonly checks: CacheChecks;
   private readonly onBrokenTemplate: NonNullable<ViewOptions["onBrokenTemplate"]>;
   private readonly choice: WorkerChoice;
@@ -119,6 +131,9 @@ export class FleetView {
     {
       createHttpEngine = noHttpEngines,
       cacheChecks = NO_CHECKS,
+      policy = DEFAULT_POLICY,
+      observer = UNOBSERVED,
+      clock,
       retryBudget = UNLIMITED,
       onBreaker = () => {},
       onBrokenTemplate = () => {},
@@ -127,7 +142,12 @@ export class FleetView {
     this.checks = cacheChecks;
     this.onBrokenTemplate = onBrokenTemplate;
     this.retryBudget = retryBudget;
-    this.choice = new WorkerChoice({ board, thread, onBreaker });
+    this.policy = policy;
+    this.observer = observer;
+    const own = systemClock();
+    this.clock = clock ?? own;
+    this.stopClock = () => own.close();
+    this.choice = new WorkerChoice({ board, thread, clock: this.clock, pulse: new Pulse(this.clock), onBreaker });
     this.engines = new EnginePool(createEngine);
     this.httpEngines = new EnginePool(createHttpEngine);
   }
@@ -270,9 +290,9 @@ export class FleetView {
     return this.choice.book(its.id, its.httpWorkers, ask, this.httpEngines);
   }
 
-  /** The worker could not be reached: others are preferred for a second. */
-  avoid(worker: WorkerEntry): void {
-    this.board.avoid(worker.slot, AVOID_MS);
+  /** Others are preferred for a while, by default a second, as the worker could not be reached. */
+  avoid(worker: WorkerEntry, ms: number = AVOID_MS): void {
+    this.board.avoid(worker.slot, ms, this.clock.now());
   }
 
   close(): void {
@@ -280,6 +300,14 @@ export class FleetView {
     this.httpEngines.keep([]);
   }
 }
+  /** The same at a worker that runs nothing. */
+  leaseIdle(model: Model, ask: LeaseAsk): Lease {
+    const lease = this.lease(model, ask);
+    if (!lease.isProbe && this.board.running(lease.worker.slot) <= 1) return lease;
+    lease.done("neutral");
+    throw new NoWorkersError(model.entry.id);
+  }
+
 
 const httpModels = ({ httpModels: entries = [] }: FleetSnapshot): readonly HttpModelEntry[] => entries;
 
@@ -287,3 +315,4 @@ const httpModels = ({ httpModels: entries = [] }: FleetSnapshot): readonly HttpM
 const offered = (workers: readonly WorkerEntry[]): number =>
   workers.reduce((bits, { facts }) => bits | (facts?.features ?? ALL_FEATURES), 0) || ALL_FEATURES;
 const ALL_FEATURES = ~0;
+    this.stopClock();

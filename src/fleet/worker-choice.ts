@@ -42,7 +42,7 @@ export class WorkerChoice {
   ): Place<E> {
     const { board, thread } = this.around;
     for (;;) {
-      const now = Date.now();
+      const now = this.around.clock.now();
       const candidates = this.candidates(workers, needs, tried, now);
       if (!candidates.isAble && workers.length > 0) throw unsupported(model, workers, needs);
       const [worker, isProbe] = this.choose(model, candidates, tried !== undefined && tried.size > 0, now);

@@ -112,7 +112,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
   /** Ends a choice that the engine has not ended; when it was the last one, the engine is told to stop. */
   function closeUnasked(choice: Choice): void {
     closeChoice(choice);
-    if (over) call?.cancel();
+    if (over) call?.cancel(true);
   }
 
   function onChunk(chunk: TokenChunk): void {

@@ -1,6 +1,6 @@
 import { type EmbedReply, EngineError } from "../../engines/engine.ts";
 import { InvalidRequestError } from "../../errors.ts";
-import { dispatcher } from "../../fleet/dispatch.ts";
+import { dispatcher } from "../../fleet/dispatch/dispatcher.ts";
 import type { Model } from "../../fleet/view.ts";
 import { engineFailure } from "../../generation/engine-failure.ts";
 import type { ServerContext } from "../../server/context.ts";

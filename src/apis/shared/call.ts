@@ -1,7 +1,7 @@
 /** A request for text, of whatever API, on its way to an engine. */
 import type { Constraint, SamplingParams } from "../../engines/engine.ts";
 import { InvalidRequestError } from "../../errors.ts";
-import { dispatcher } from "../../fleet/dispatch.ts";
+import { dispatcher } from "../../fleet/dispatch/dispatcher.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { OutputOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";

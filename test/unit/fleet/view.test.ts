@@ -10,6 +10,7 @@ import { FleetView } from "../../../src/fleet/view.ts";
 import { ChatTemplateRefusal, type TemplateInput } from "../../../src/template/chat-template.ts";
 import type { TemplateSource } from "../../../src/template/model-template.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { IM_END } from "../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 import { modelEntry } from "../server/gateway.ts";
@@ -312,20 +313,20 @@ describe("a lease", () => {
     expect(counts()).toEqual([0, 0, 0]);
   });
 
-  test("shows that the worker moves", () => {
+  test("shows that the worker moves", async () => {
+    const clock = new FakeClock();
+    const moving = new FleetView(board, 1, () => new ScriptedEngine(), { clock });
     const one = worker("one", "b");
-    view.apply(fleet([one]));
-    const start = Date.now();
-    const lease = view.lease(view.model("b"));
-    const silent = () => board.silentMs(one.slot, start + 60_000);
-    expect(silent()).toBeGreaterThan(55_000);
-    const clock = spyOn(Date, "now").mockImplementation(() => start + 50_000);
-    try {
-      lease.progress();
-    } finally {
-      clock.mockRestore();
-    }
-    expect(silent()).toBe(10_000);
+    moving.apply(fleet([one]));
+    const lease = moving.lease(moving.model("b"));
+    lease.begun();
+    const silent = () => board.silentMs(one.slot, clock.now());
+    await clock.pass(50_000);
+    expect(silent()).toBeGreaterThan(49_000);
+    lease.progress();
+    await clock.pass(300);
+    expect(silent()).toBeLessThan(300);
+    lease.done("ok");
   });
 });
 

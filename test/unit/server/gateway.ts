@@ -4,6 +4,7 @@ import { resolveOptions } from "../../../src/config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../../../src/config/serve-options.ts";
 import { createBoards } from "../../../src/fleet/boards.ts";
 import type { Control } from "../../../src/fleet/control-link.ts";
+import { dispatchPolicy } from "../../../src/fleet/dispatch/policy.ts";
 import type { FleetSnapshot, ModelEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
 import type { HistoryStore } from "../../../src/history/store.ts";
@@ -77,7 +78,7 @@ export function startGateway(
   const board = boards.fleet;
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
-  const fleet = new FleetView(board, 0, () => engine);
+  const fleet = new FleetView(board, 0, () => engine, { policy: dispatchPolicy(config) });
   const snapshot: FleetSnapshot = {
     expected: 1,
     workers: [{ id: "w", slot, url: "grpc://engine.internal:50051", dialect: "scripted", model: MODEL }],

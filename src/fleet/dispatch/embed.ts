@@ -1,0 +1,29 @@
+import type { EmbedReply, EmbedRequest } from "../../engines/engine.ts";
+import { Feature } from "../../engines/features.ts";
+import type { FleetView, Model } from "../view.ts";
+import { idOfTry } from "./attempts.ts";
+import { firstAnswer } from "./promised.ts";
+
+/** The vector of a text, from the least loaded worker, or from another if that fails. Rejects as an engine does, and with NoWorkersError. */
+export function dispatchEmbed(
+  fleet: FleetView,
+  model: Model,
+  request: EmbedRequest,
+  signal: AbortSignal,
+): Promise<EmbedReply> {
+  const ask = { needs: Feature.embed, tokens: request.tokenIds.length };
+  return firstAnswer(
+    {
+      kind: "embed",
+      model: model.entry.id,
+      lease: (tried) => fleet.lease(model, { ...ask, tried }),
+      async work(lease, attempt, either) {
+        const reply = await lease.engine.embed({ ...request, requestId: idOfTry(request.requestId, attempt) }, either);
+        lease.done("ok");
+        return reply;
+      },
+    },
+    fleet,
+    signal,
+  );
+}

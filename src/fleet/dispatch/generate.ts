@@ -1,0 +1,173 @@
+/** One generation on its way through a model's workers, until one of them begins to answer. */
+import { EngineError, type GenerateCall, type GenerateHandler, type GenerateRequest } from "../../engines/engine.ts";
+import { featuresOf } from "../../engines/features.ts";
+import type { Lease } from "../lease.ts";
+import type { FleetView, Model } from "../view.ts";
+import { Attempt, type Tries } from "./attempt.ts";
+import { idOfTry, pauseBeforeNext } from "./attempts.ts";
+import type { ModelLimits } from "./policy.ts";
+import { leaseOther } from "./retries.ts";
+
+/**
+ * Sends a request to the least loaded worker, and on to others as long as these fail, or take too long, before anything has come. Each
+ * try has a request id of its own, and its booking ends with it. Throws NoWorkersError and UnsupportedError when there is no worker for
+ * it at all.
+ */
+export function dispatchGeneration(
+  fleet: FleetView,
+  model: Model,
+  request: GenerateRequest,
+  handler: GenerateHandler,
+): GenerateCall {
+  const dispatch = new Dispatch(fleet, model, request, handler);
+  dispatch.begin();
+  return dispatch;
+}
+
+class Dispatch implements GenerateCall, Tries {
+  private readonly ask: { readonly needs: number; readonly tokens: number; readonly tried: Set<number> };
+  private readonly limits: ModelLimits;
+  /** Tries that run: one, two with a hedge, none in a pause. */
+  private readonly running: Attempt[] = [];
+  /** The try that the answer comes from. */
+  private winner: Attempt | undefined;
+  private isPaused = false;
+  private isOver = false;
+  /** Calls off the pause before the next try, or before the hedge. */
+  private wait: (() => void) | undefined;
+
+  constructor(
+    private readonly fleet: FleetView,
+    private readonly model: Model,
+    private readonly request: GenerateRequest,
+    readonly handler: GenerateHandler,
+  ) {
+    this.ask = { needs: featuresOf(request), tokens: request.tokenIds.length, tried: new Set() };
+    this.limits = fleet.policy.limitsOf(model.entry.id);
+  }
+
+  begin(): void {
+    const { fleet, model, limits } = this;
+    fleet.retryBudget.deposit();
+    this.send(fleet.lease(model, this.ask), false);
+    if (limits.hedgeAfterMs > 0 && !this.isOver && this.winner === undefined && this.wait === undefined)
+      this.after(limits.hedgeAfterMs, () => this.hedge());
+  }
+
+  private send(lease: Lease, isHedge: boolean): void {
+    const { tried } = this.ask;
+    tried.add(lease.worker.slot);
+    const attempt = new Attempt(this, this.fleet, lease, isHedge);
+    this.running.push(attempt);
+    try {
+      attempt.start({ ...this.request, requestId: idOfTry(this.request.requestId, tried.size) }, this.limits);
+    } catch (error) {
+      this.remove(attempt);
+      throw error;
+    }
+    if (this.isPaused) attempt.pause();
+  }
+
+  private remove(attempt: Attempt): void {
+    const at = this.running.indexOf(attempt);
+    if (at >= 0) this.running.splice(at, 1);
+  }
+
+  begins(attempt: Attempt): void {
+    this.winner = attempt;
+    this.callOff();
+    const others = this.running.filter((other) => other !== attempt);
+    for (const other of others) other.cancel();
+    if (attempt.isHedge) this.fleet.observer.hedged("won");
+    else if (others.some(({ isHedge }) => isHedge)) this.fleet.observer.hedged("lost");
+  }
+
+  ended(attempt: Attempt, failure: EngineError | undefined): void {
+    this.remove(attempt);
+    if (this.winner !== undefined && this.winner !== attempt) return;
+    if (failure === undefined || this.winner === attempt) this.end(failure);
+    else if (this.running.length === 0 && !this.isOver) this.goOn(failure);
+  }
+
+  /** A try has failed, and nothing has come yet. */
+  private goOn(failure: EngineError): void {
+    this.callOff();
+    const pauseMs = pauseBeforeNext(failure, this.ask.tried.size, this.fleet.policy.rules, Math.random());
+    if (pauseMs === undefined) this.giveUp(failure);
+    else if (pauseMs === 0) this.retry(failure);
+    else {
+      this.fleet.observer.paused(this.ask.tried.size, pauseMs);
+      this.after(pauseMs, () => this.retry(failure));
+    }
+  }
+
+  private retry(failure: EngineError): void {
+    const { fleet } = this;
+    const lease = leaseOther(fleet, () => fleet.lease(this.model, this.ask));
+    if (lease === undefined) {
+      this.giveUp(failure);
+      return;
+    }
+    fleet.observer.retried("generate");
+    try {
+      this.send(lease, false);
+    } catch {
+      this.end(failure); // the failure that led here is the one to tell
+    }
+  }
+
+  private giveUp(failure: EngineError): void {
+    if (this.ask.tried.size > 1) this.fleet.observer.exhausted("generate");
+    this.end(failure);
+  }
+
+  /** The first worker is slow to begin: one that has nothing else to do is asked as well. */
+  private hedge(): void {
+    const { fleet, ask } = this;
+    if (ask.tried.size >= fleet.policy.rules.attempts) return;
+    const lease = leaseOther(fleet, () => fleet.leaseIdle(this.model, ask));
+    if (lease === undefined) return;
+    try {
+      this.send(lease, true);
+    } catch {
+      // the first one goes on
+    }
+  }
+
+  private after(ms: number, run: () => void): void {
+    this.wait = this.fleet.clock.after(ms, () => {
+      this.wait = undefined;
+      run();
+    });
+  }
+
+  private callOff(): void {
+    this.wait?.();
+    this.wait = undefined;
+  }
+
+  private end(failure: EngineError | undefined): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.callOff();
+    this.handler.onEnd(failure);
+  }
+
+  cancel(isEnough = false): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.callOff();
+    for (const attempt of [...this.running]) attempt.cancel(isEnough);
+    this.handler.onEnd(new EngineError("cancelled", "cancelled"));
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    for (const attempt of this.running) attempt.pause();
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    for (const attempt of this.running) attempt.resume();
+  }
+}

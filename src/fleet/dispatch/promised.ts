@@ -1,0 +1,71 @@
+/** Requests that are answered by one promise: texts to embed, and what is passed on to HTTP workers. */
+import { sleep } from "../clock.ts";
+import type { Booking } from "../lease.ts";
+import type { FleetView } from "../view.ts";
+import { pauseBeforeNext } from "./attempts.ts";
+import { outcomeOf } from "./outcome.ts";
+import { avoidFailed, awayError, type Kind, leaseOther } from "./retries.ts";
+
+export interface PromisedTries<L extends Booking, T> {
+  readonly kind: Kind;
+  /** The model's id. */
+  readonly model: string;
+  /** A place at a worker that is not among the tried ones. Throws NoWorkersError and the like. */
+  lease(tried: ReadonlySet<number>): L;
+  /**
+   * One try, the `attempt`th. What it resolves to is the answer, or the beginning of one, and then the place is its own; when it rejects,
+   * nothing has come, and the place is given back. `signal` fires, too, when the worker is found not to move, or takes too long, also later:
+   * its reason is an EngineError then.
+   */
+  work(lease: L, attempt: number, signal: AbortSignal): Promise<T>;
+}
+
+/**
+ * Tries one worker after the other as long as they fail before anything has come. Rejects with the last failure, and as `work` does when
+ * `signal` fires.
+ */
+export async function firstAnswer<L extends Booking, T>(
+  { kind, model, lease: leaseOf, work }: PromisedTries<L, T>,
+  fleet: FleetView,
+  signal: AbortSignal,
+): Promise<T> {
+  const tried = new Set<number>();
+  const { policy, observer } = fleet;
+  const limits = policy.limitsOf(model);
+  fleet.retryBudget.deposit();
+  let lease = leaseOf(tried);
+  for (;;) {
+    tried.add(lease.worker.slot);
+    try {
+      return await tryOnce(lease, limits);
+    } catch (error) {
+      lease.done(outcomeOf(error));
+      avoidFailed(fleet, lease, error);
+      const pauseMs = signal.aborted ? undefined : pauseBeforeNext(error, tried.size, policy.rules, Math.random());
+      if (pauseMs !== undefined && pauseMs > 0) {
+        observer.paused(tried.size, pauseMs);
+        await sleep(fleet.clock, pauseMs, signal);
+      }
+      const next = pauseMs === undefined || signal.aborted ? undefined : leaseOther(fleet, () => leaseOf(tried));
+      if (next === undefined) {
+        if (tried.size > 1) observer.exhausted(kind);
+        throw error;
+      }
+      observer.retried(kind);
+      lease = next;
+    }
+  }
+
+  async function tryOnce(place: L, limited: typeof limits): Promise<T> {
+    const given = new AbortController();
+    const forget = fleet.lost.watch(place.worker.slot, () => given.abort(awayError()));
+    place.limit(limited, (error) => given.abort(error));
+    try {
+      return await work(place, tried.size, AbortSignal.any([signal, given.signal]));
+    } catch (error) {
+      throw given.signal.aborted && !signal.aborted ? given.signal.reason : error;
+    } finally {
+      forget();
+    }
+  }
+}
