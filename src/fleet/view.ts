@@ -283,6 +283,14 @@ export class FleetView {
     return this.choice.book(id, this.names.get(id)?.tokenWorkers ?? [], ask, this.engines);
   }
 
+  /** The same at a worker that runs nothing. */
+  leaseIdle(model: Model, ask: LeaseAsk): Lease {
+    const lease = this.lease(model, ask);
+    if (!lease.isProbe && this.board.running(lease.worker.slot) <= 1) return lease;
+    lease.done("neutral");
+    throw new NoWorkersError(model.entry.id);
+  }
+
   /** The same among the HTTP workers of a model, by its name or alias. Throws ModelNotFoundError, too. */
   leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
     const its = this.names.get(name);
@@ -296,18 +304,11 @@ export class FleetView {
   }
 
   close(): void {
+    this.stopClock();
     this.engines.keep([]);
     this.httpEngines.keep([]);
   }
 }
-  /** The same at a worker that runs nothing. */
-  leaseIdle(model: Model, ask: LeaseAsk): Lease {
-    const lease = this.lease(model, ask);
-    if (!lease.isProbe && this.board.running(lease.worker.slot) <= 1) return lease;
-    lease.done("neutral");
-    throw new NoWorkersError(model.entry.id);
-  }
-
 
 const httpModels = ({ httpModels: entries = [] }: FleetSnapshot): readonly HttpModelEntry[] => entries;
 
@@ -315,4 +316,3 @@ const httpModels = ({ httpModels: entries = [] }: FleetSnapshot): readonly HttpM
 const offered = (workers: readonly WorkerEntry[]): number =>
   workers.reduce((bits, { facts }) => bits | (facts?.features ?? ALL_FEATURES), 0) || ALL_FEATURES;
 const ALL_FEATURES = ~0;
-    this.stopClock();

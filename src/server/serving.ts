@@ -2,8 +2,8 @@ import { createSealer } from "../apis/shared/seal.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
 import type { Control } from "../fleet/control-link.ts";
-import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { dispatchPolicy } from "../fleet/dispatch/policy.ts";
+import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
 import { type HistorySetting, openHistory } from "../history/open.ts";
 import { UseFlag } from "../history/use-flag.ts";
@@ -95,8 +95,8 @@ export function startServing(
       createEngine(worker, {
         transport: config.engineTransport,
         keepaliveMs: config.engineKeepaliveSecs * 1000,
-      }),
         connectTimeoutMs: config.connectTimeoutMs,
+      }),
     {
       cacheChecks: {
         verifyShare: config.tokenizerCacheVerify,
