@@ -66,6 +66,9 @@ export interface ModelEntry {
   readonly created: number;
 }
 
+/** What lists of models show of one, whoever serves it. */
+export type ShownModel = HttpModelEntry & Partial<Pick<ModelEntry, "defaultSampling" | "pooling" | "tokenizer">>;
+
 /** A tokenizer that was added by name, besides those of the models. */
 export interface TokenizerEntry {
   readonly id: string;

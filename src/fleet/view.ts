@@ -119,6 +119,8 @@ export class FleetView {
   private readonly checks: CacheChecks;
   private readonly onBrokenTemplate: NonNullable<ViewOptions["onBrokenTemplate"]>;
   private readonly choice: WorkerChoice;
+  /** A name that stands for another model here. */
+  private readonly redirected: readonly [name: string, other: string] | undefined = undefined;
   /** Requests that have not begun, for when their worker turns out not to move. */
   readonly lost = new LostWorkers();
   /** Templates of added tokenizers, compiled. */
@@ -218,9 +220,19 @@ export class FleetView {
     return [...models, ...httpModels(this.snapshot).filter(({ id }) => !models.some((model) => model.id === id))];
   }
 
+  /** The same fleet, but that the model `other` answers to `name`. */
+  standingIn(name: string, other: string): FleetView {
+    return Object.create(this, { redirected: { value: [name, other] } }) as FleetView;
+  }
+
+  private named(name: string): Named | undefined {
+    const { redirected } = this;
+    return this.names.get(redirected?.[0] === name ? redirected[1] : name);
+  }
+
   /** How a model is served; undefined for a name that nobody has. */
   way(name: string): Way | undefined {
-    const its = this.names.get(name);
+    const its = this.named(name);
     if (its?.tokens !== undefined) return its.http === undefined ? "tokens" : "both";
     return its && "http";
   }
@@ -230,13 +242,29 @@ export class FleetView {
    * NoWorkersError, ModelNotFoundError, and NotOfferedError for a model that HTTP workers alone serve.
    */
   model(name: string): Model {
-    const its = this.names.get(name);
+    const its = this.named(name);
     if (its === undefined) throw this.unknown(name);
     if (its.tokens === undefined)
-      throw new NotOfferedError(`The model '${its.id}' is served over HTTP only: this API is not to be had on it`, {
-        param: "model",
-      });
+      throw new NotOfferedError(
+        `The model '${its.id}' is served over HTTP only: use /v1/chat/completions, /v1/completions, /v1/embeddings or /v1/rerank`,
+        { param: "model" },
+      );
     return its.tokens;
+  }
+
+  /** What is shown of a model, whoever serves it. Throws as `model`, but for NotOfferedError. */
+  entry(name: string): ModelEntry | HttpModelEntry {
+    const its = this.named(name);
+    const entry = its?.tokens?.entry ?? its?.http;
+    if (entry === undefined) throw this.unknown(name);
+    return entry;
+  }
+
+  /** Of a model with workers of both kinds: the kind of the one that is loaded least. */
+  kindOfNext(name: string): "tokens" | "http" {
+    const { tokenWorkers = [], httpWorkers = [] } = this.named(name) ?? {};
+    const best = this.choice.best([...tokenWorkers, ...httpWorkers]);
+    return best?.dialect === HTTP_DIALECT ? "http" : "tokens";
   }
 
   private unknown(name: string): NoWorkersError | ModelNotFoundError {
@@ -267,7 +295,8 @@ export class FleetView {
   }
 
   readyWorkers(): number {
-    return this.snapshot.workers.filter((worker) => this.board.state(worker.slot) === WorkerState.ready).length;
+    const slots = new Set(this.snapshot.workers.map(({ slot }) => slot)); // one that serves several models is one
+    return [...slots].filter((slot) => this.board.state(slot) === WorkerState.ready).length;
   }
 
   get workerCount(): number {
@@ -293,7 +322,7 @@ export class FleetView {
 
   /** The same among the HTTP workers of a model, by its name or alias. Throws ModelNotFoundError, too. */
   leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
-    const its = this.names.get(name);
+    const its = this.named(name);
     if (its === undefined) throw this.unknown(name);
     return this.choice.book(its.id, its.httpWorkers, ask, this.httpEngines);
   }

@@ -57,6 +57,13 @@ export class WorkerChoice {
     }
   }
 
+  /** The one that would get a request now; nothing is booked. Undefined: none can take one. */
+  best(workers: readonly WorkerEntry[]): WorkerEntry | undefined {
+    const { reachable, avoided, broken } = this.candidates(workers, 0, undefined, this.around.clock.now());
+    const closed = reachable.length > 0 ? reachable : avoided;
+    return leastLoad(closed, this.load, this.turn) ?? broken[0];
+  }
+
   private candidates(
     workers: readonly WorkerEntry[],
     needs: number,

@@ -34,8 +34,20 @@ export function rawMember(json: string, name: string): JsonValue | undefined {
 
 /** The text of such a member, without white space around it. */
 export function rawMemberText(json: string, name: string): string | undefined {
+  const found = memberSpan(json, name);
+  return found && json.slice(found.from, found.to).trim();
+}
+
+/** The same JSON with another value of a member, where it has one of this name. `json` must be valid. */
+export function withMember(json: string, name: string, value: string): string {
+  const found = memberSpan(json, name);
+  return found === undefined ? json : json.slice(0, found.from) + value + json.slice(found.to);
+}
+
+/** Where the value of a member is, with the white space around it. */
+function memberSpan(json: string, name: string): { readonly from: number; readonly to: number } | undefined {
   const key = JSON.stringify(name);
-  let found: string | undefined;
+  let found: { from: number; to: number } | undefined;
   let from = -1;
   /** The string that was read last, at the top level. */
   let last: string | undefined;
@@ -48,11 +60,11 @@ export function rawMemberText(json: string, name: string): string | undefined {
         if (from < 0 && isKey(last, key, name)) from = at + 1;
         return;
       }
-      if (from >= 0) found = json.slice(from, at);
+      if (from >= 0) found = { from, to: at };
       from = -1;
     },
   });
-  return found?.trim();
+  return found;
 }
 
 /** The texts of a JSON array's items. `json` must be valid; it is an array from its first character on. */

@@ -15,13 +15,18 @@ export interface JsonRule {
   readonly mayLack?: boolean;
   /** Throws a GatewayError for a large body of the wrong form. Of small ones the route finds out: its error takes time by their size. */
   readonly checkLarge?: (body: unknown) => void;
+  /** Gets every body with its text. */
+  readonly onRead?: (body: object, text: string) => void;
 }
 
 /**
  * The body of a request as a JSON object: valid UTF-8, not nested beyond reason. `rawBody` tells the text of one that prompts print parts of.
  * Throws GatewayErrors.
  */
-export async function readJson(request: Request, { limit, mayLack = false, checkLarge }: JsonRule): Promise<unknown> {
+export async function readJson(
+  request: Request,
+  { limit, mayLack = false, checkLarge, onRead }: JsonRule,
+): Promise<unknown> {
   const encoding = request.headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
     throw new UnsupportedMediaTypeError(
@@ -45,6 +50,7 @@ export async function readJson(request: Request, { limit, mayLack = false, check
     await setImmediate();
   }
   rememberText(value, text);
+  onRead?.(value, text);
   return value;
 }
 

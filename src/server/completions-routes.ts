@@ -1,4 +1,3 @@
-import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { handleCompletions } from "../apis/completions/handle.ts";
 import { completionRequest, completionResponse } from "../apis/completions/schema.ts";
@@ -6,29 +5,36 @@ import { handleGenerate } from "../apis/generate/handle.ts";
 import { generateRequest, generateResponse } from "../apis/generate/schema.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
 import type { ServerContext } from "./context.ts";
-import { type Begin, jsonBody, routeDetail } from "./route-parts.ts";
+import { eitherWay } from "./either-way.ts";
+import { type Begin, bodyDetail, jsonBody, routeDetail } from "./route-parts.ts";
 
 const openAi = routeDetail("OpenAI", errorResponse);
 const sglang = routeDetail("SGLang", errorResponse);
 
 /** Routes of the older way to ask for text: a prompt that is no conversation. */
 export function completionsRoutes(context: ServerContext, begin: Begin) {
-  const parse = (kind: string, schema: TSchema) => jsonBody(begin, kind, context, schema);
+  const completions = eitherWay(
+    { kind: "cmpl", endpoint: "/v1/completions", schema: completionRequest, handle: handleCompletions },
+    context,
+    begin,
+  );
   return new Elysia({ name: "collie-completions", normalize: false })
     .post(
       "/v1/completions",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent
-        return handleCompletions(body, context, begin(request, "cmpl"));
+        return completions.answer(body, request);
       },
       {
-        parse: parse("cmpl", completionRequest),
-        body: completionRequest,
-        detail: openAi(
-          "Completions",
-          "OpenAI's Completions with the sampling extensions of vLLM. With `stream`, server-sent events.",
-          completionResponse,
-        ),
+        parse: completions.parse,
+        detail: {
+          ...openAi(
+            "Completions",
+            "OpenAI's Completions with the sampling extensions of vLLM. With `stream`, server-sent events.",
+            completionResponse,
+          ),
+          ...bodyDetail(completionRequest),
+        },
       },
     )
     .post(
@@ -38,7 +44,7 @@ export function completionsRoutes(context: ServerContext, begin: Begin) {
         return handleGenerate(body, context, begin(request, "gnt"));
       },
       {
-        parse: parse("gnt", generateRequest),
+        parse: jsonBody(begin, "gnt", context, generateRequest),
         body: generateRequest,
         detail: sglang(
           "Generate",

@@ -82,14 +82,14 @@ function addInteractions(routes: Elysia, version: string, context: ServerContext
 function addModels(routes: Elysia, version: string, { fleet }: Pick<ServerContext, "fleet">): void {
   const path = `/${version}/models`;
   routes
-    .get(path, ({ request }) => googleModelPage(fleet.list(), request.url), {
+    .get(path, ({ request }) => googleModelPage(fleet.listAll(), request.url), {
       detail: detail("List models", "In Google's shape; `pageSize` and `pageToken` choose a page.", t.Object({})),
     })
     .get(
       `${path}/*`,
       ({ params }) => {
         const name = decodedParam(params["*"], (text) => new ModelNotFoundError(text));
-        const { entry } = fleet.model(name);
+        const entry = fleet.entry(name);
         return googleModel(entry, name);
       },
       {

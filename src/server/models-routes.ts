@@ -18,7 +18,7 @@ export function modelsRoutes({ fleet }: Pick<ServerContext, "fleet">) {
     .get(
       "/v1/models",
       ({ request }) => {
-        const models = fleet.list();
+        const models = fleet.listAll();
         const family = familyOf(request);
         if (family === "google") return googleModelPage(models, request.url);
         return family === "anthropic" ? modelInfoList(models, pageQuery(request.url)) : modelList(models);
@@ -29,7 +29,7 @@ export function modelsRoutes({ fleet }: Pick<ServerContext, "fleet">) {
       "/v1/models/*",
       ({ params, request }) => {
         const name = decodedParam(params["*"], (text) => new ModelNotFoundError(text));
-        const { entry } = fleet.model(name);
+        const entry = fleet.entry(name);
         const family = familyOf(request);
         if (family === "google") return googleModel(entry, name);
         return family === "anthropic" ? modelInfo(entry, name) : modelObject(entry, name);

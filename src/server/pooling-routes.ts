@@ -1,4 +1,3 @@
-import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { handleClassify } from "../apis/classify/handle.ts";
 import { classifyRequest, classifyResponse } from "../apis/classify/schema.ts";
@@ -6,29 +5,41 @@ import { handleEmbeddings } from "../apis/embeddings/handle.ts";
 import { embeddingsRequest, embeddingsResponse } from "../apis/embeddings/schema.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
 import { handleRerank } from "../apis/rerank/handle.ts";
-import { type RerankRequest, rerankRequest, rerankResponse } from "../apis/rerank/schema.ts";
+import { rerankRequest, rerankResponse } from "../apis/rerank/schema.ts";
 import type { ServerContext } from "./context.ts";
-import { type Begin, jsonBody, patient, routeDetail, type Timeouts } from "./route-parts.ts";
+import { eitherWay } from "./either-way.ts";
+import { type Begin, bodyDetail, jsonBody, patient, routeDetail, type Timeouts } from "./route-parts.ts";
 
 const openAi = routeDetail("OpenAI", errorResponse);
 const vectors = routeDetail("Vectors", errorResponse);
 
 /** Routes of the models that give vectors. */
 export function poolingRoutes(context: ServerContext, begin: Begin) {
-  const parse = (kind: string, schema: TSchema) => jsonBody(begin, kind, context, schema);
+  const embeddings = eitherWay(
+    { kind: "embd", endpoint: "/v1/embeddings", schema: embeddingsRequest, handle: handleEmbeddings },
+    context,
+    begin,
+  );
+  const reranking = eitherWay(
+    { kind: "rerank", endpoint: "/v1/rerank", schema: rerankRequest, handle: handleRerank, mayLackModel: true },
+    context,
+    begin,
+  );
 
-  const rerank = ({ body, request, server }: { body: RerankRequest; request: Request; server: Timeouts | null }) => {
+  const rerank = ({ body, request, server }: { body: unknown; request: Request; server: Timeouts | null }) => {
     patient(request, server); // a long batch is silent
-    return handleRerank(body, context, begin(request, "rerank"));
+    return reranking.answer(body, request);
   };
   const rerankOptions = (summary: string) => ({
-    parse: parse("rerank", rerankRequest),
-    body: rerankRequest,
-    detail: vectors(
-      summary,
-      "The best first, by the cosine of the vectors that an embedding model gives for query and documents.",
-      rerankResponse,
-    ),
+    parse: reranking.parse,
+    detail: {
+      ...vectors(
+        summary,
+        "The best first, by the cosine of the vectors that an embedding model gives for query and documents.",
+        rerankResponse,
+      ),
+      ...bodyDetail(rerankRequest),
+    },
   });
 
   return new Elysia({ name: "collie-pooling", normalize: false })
@@ -36,16 +47,18 @@ export function poolingRoutes(context: ServerContext, begin: Begin) {
       "/v1/embeddings",
       ({ body, request, server }) => {
         patient(request, server); // a long batch is silent
-        return handleEmbeddings(body, context, begin(request, "embd"));
+        return embeddings.answer(body, request);
       },
       {
-        parse: parse("embd", embeddingsRequest),
-        body: embeddingsRequest,
-        detail: openAi(
-          "Embeddings",
-          "OpenAI's Embeddings: vectors of texts or of token ids, as numbers or base64.",
-          embeddingsResponse,
-        ),
+        parse: embeddings.parse,
+        detail: {
+          ...openAi(
+            "Embeddings",
+            "OpenAI's Embeddings: vectors of texts or of token ids, as numbers or base64.",
+            embeddingsResponse,
+          ),
+          ...bodyDetail(embeddingsRequest),
+        },
       },
     )
     .post("/rerank", rerank, rerankOptions("Sort documents by a query"))
@@ -57,7 +70,7 @@ export function poolingRoutes(context: ServerContext, begin: Begin) {
         return handleClassify(body, context, begin(request, "classify"));
       },
       {
-        parse: parse("classify", classifyRequest),
+        parse: jsonBody(begin, "classify", context, classifyRequest),
         body: classifyRequest,
         detail: vectors(
           "Classify texts",

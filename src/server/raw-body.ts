@@ -37,5 +37,8 @@ const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? val
 const member = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
 
+/** Keeps the text of a parsed body, whatever it holds. */
+export const keepText = (body: object, text: string): void => void texts.set(body, text);
+
 /** The text that a body was parsed from; undefined where it was not kept. */
 export const rawBody = (body: object): string | undefined => texts.get(body);

@@ -1,10 +1,10 @@
 /** What the routes of all APIs have in common. */
 
-import type { TSchema } from "@sinclair/typebox";
+import type { Static, TSchema } from "@sinclair/typebox";
 import { compiledSchema } from "../apis/shared/compiled-schema.ts";
 import { NotFoundError } from "../errors.ts";
 import { LIMITED_PATHS } from "./admission.ts";
-import { readJson } from "./body.ts";
+import { type JsonRule, readJson } from "./body.ts";
 import type { ServerContext } from "./context.ts";
 import { pathOf } from "./failure.ts";
 import type { RequestScope } from "./request-scope.ts";
@@ -33,15 +33,29 @@ export const routeDetail =
 export function jsonBody(
   begin: Begin,
   kind: string,
-  { config, admission }: Pick<ServerContext, "config" | "admission">,
+  context: Pick<ServerContext, "config" | "admission">,
   schema: TSchema,
   mayLack = false,
 ) {
+  return bodyReader(begin, kind, context, { mayLack, checkLarge: bodyCheck(schema) });
+}
+
+/** Throws an InvalidRequestError for a body of another form, which names the first field that is wrong. */
+export function bodyCheck<S extends TSchema>(schema: S): (body: unknown) => asserts body is Static<S> {
   const form = compiledSchema(schema);
-  const checkLarge = (body: unknown): void => {
+  return (body) => {
     if (!form.Check(body)) throw invalidBody(form.Errors(body) as unknown as Iterable<SchemaProblem>);
   };
-  const rule = { limit: config.maxPayloadSize, mayLack, checkLarge };
+}
+
+/** The same for a route that checks its bodies itself. */
+export function bodyReader(
+  begin: Begin,
+  kind: string,
+  { config, admission }: Pick<ServerContext, "config" | "admission">,
+  more: Omit<JsonRule, "limit">,
+) {
+  const rule = { limit: config.maxPayloadSize, ...more };
   return ({ request }: { request: Request }) => {
     const scope = begin(request, kind);
     // the body is read meanwhile: while it is not, nobody would notice that the client leaves
@@ -67,6 +81,11 @@ export const withinScope =
       scope.finish();
     }
   };
+
+/** What the API document says of the bodies of a route that checks them itself. */
+export const bodyDetail = (schema: TSchema) => ({
+  requestBody: { required: true, content: { "application/json": { schema } } },
+});
 
 /** What Bun's server does for a request. */
 export interface Timeouts {

@@ -1,6 +1,7 @@
 import { createSealer } from "../apis/shared/seal.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
+import { createHttpEngine } from "../engines/http/create.ts";
 import type { Control } from "../fleet/control-link.ts";
 import { dispatchPolicy } from "../fleet/dispatch/policy.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
@@ -98,6 +99,10 @@ export function startServing(
         connectTimeoutMs: config.connectTimeoutMs,
       }),
     {
+      policy: dispatchPolicy(config),
+      createHttpEngine: ({ url, facts, apiKey = config.workerApiKey }) =>
+        // one that speaks HTTP has always told of itself
+        createHttpEngine(url, facts!, { apiKey, connectTimeoutMs: config.connectTimeoutMs }),
       cacheChecks: {
         verifyShare: config.tokenizerCacheVerify,
         onMismatch: (model, { level, hits, mismatches }) =>

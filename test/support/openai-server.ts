@@ -86,7 +86,7 @@ export function rawServer(onData: (text: string, send: RawConnection, connection
         socket.data = connections++;
       },
       data(socket, bytes) {
-        onData(bytes.toString(), { write: (text) => void socket.write(text), end: () => socket.end() }, socket.data);
+        onData(bytes.toString(), { write: (data) => void socket.write(data), end: () => socket.end() }, socket.data);
       },
     },
   });
@@ -94,6 +94,6 @@ export function rawServer(onData: (text: string, send: RawConnection, connection
 }
 
 export interface RawConnection {
-  write(text: string): void;
+  write(data: string | Uint8Array): void;
   end(): void;
 }

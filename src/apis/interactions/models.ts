@@ -1,10 +1,10 @@
 /** Models as Google's API lists them (google.ai.generativelanguage.v1beta.Model). */
 import { InvalidRequestError } from "../../errors.ts";
-import type { ModelEntry } from "../../fleet/snapshot.ts";
+import type { ShownModel } from "../../fleet/snapshot.ts";
 import { queryOf } from "../shared/paging.ts";
 
-export function googleModel(entry: ModelEntry, name: string = entry.id): Record<string, unknown> {
-  const { defaultSampling: sampling, contextLength } = entry;
+export function googleModel(entry: ShownModel, name: string = entry.id): Record<string, unknown> {
+  const { defaultSampling: sampling = {}, contextLength } = entry;
   return {
     name: `models/${name}`,
     baseModelId: entry.id,
@@ -13,7 +13,8 @@ export function googleModel(entry: ModelEntry, name: string = entry.id): Record<
     description: "",
     // prompt and answer share the context
     ...(contextLength > 0 && { inputTokenLimit: contextLength, outputTokenLimit: contextLength }),
-    supportedGenerationMethods: entry.pooling === undefined ? ["createInteraction"] : [],
+    supportedGenerationMethods:
+      entry.tokenizer !== undefined && entry.pooling === undefined ? ["createInteraction"] : [],
     temperature: sampling["temperature"] ?? 1,
     topP: sampling["top_p"] ?? 1,
     ...(sampling["top_k"] !== undefined && { topK: sampling["top_k"] }),
@@ -27,7 +28,7 @@ const USUAL = 50;
  * A page of all models, aliases included: the one that `pageSize` and `pageToken` (where the page before ended) of a URL name. Throws
  * InvalidRequestError.
  */
-export function googleModelPage(entries: readonly ModelEntry[], url: string): Record<string, unknown> {
+export function googleModelPage(entries: readonly ShownModel[], url: string): Record<string, unknown> {
   const query = queryOf(url);
   const size = wholeNumber(query.get("pageSize"), "pageSize") || USUAL;
   const from = wholeNumber(query.get("pageToken"), "pageToken");

@@ -1,10 +1,10 @@
 /** Models as Anthropic's API shows them. */
 import { InvalidRequestError } from "../../errors.ts";
-import type { ModelEntry } from "../../fleet/snapshot.ts";
+import type { ShownModel } from "../../fleet/snapshot.ts";
 import { idPage, type PageQuery } from "../anthropic/page.ts";
 
 /** What is not known of a model, or has no meaning here, is null. */
-export function modelInfo({ created, contextLength }: ModelEntry, name: string): Record<string, unknown> {
+export function modelInfo({ created, contextLength }: ShownModel, name: string): Record<string, unknown> {
   const length = contextLength > 0 ? contextLength : null;
   return {
     type: "model",
@@ -22,7 +22,7 @@ export function modelInfo({ created, contextLength }: ModelEntry, name: string):
 }
 
 /** A page of all models, aliases included. Throws InvalidRequestError for a cursor that is no model. */
-export function modelInfoList(entries: readonly ModelEntry[], { limit, after, before }: PageQuery): object {
+export function modelInfoList(entries: readonly ShownModel[], { limit, after, before }: PageQuery): object {
   const all = entries.flatMap((entry) => [entry.id, ...entry.aliases].map((name) => modelInfo(entry, name)));
   const at = (id: string, param: string): number => {
     const found = all.findIndex((model) => model["id"] === id);

@@ -17,6 +17,7 @@ const PARTS: Readonly<Record<string, string>> = {
   // Seals are made by the client APIs, from a key that the request's context carries.
   "apis/shared/seal.ts": "seals",
   "server/admission.ts": "request",
+  "server/byte-pump.ts": "request",
   "server/context.ts": "request",
   "server/event-stream.ts": "request",
   "server/runs.ts": "request",
@@ -39,7 +40,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "heap-care": [],
   "program.ts": [],
   http2: [],
-  tokenizer: ["errors.ts"],
+  tokenizer: ["errors.ts", "protobuf"],
   template: ["errors.ts"],
   parsers: ["errors.ts"],
   media: ["errors.ts"],

@@ -1,0 +1,106 @@
+/** Requests on their way to a model's HTTP workers. */
+import { EngineError } from "../../engines/engine.ts";
+import { withoutAddresses } from "../../engines/engine-error.ts";
+import { readAll } from "../../engines/http/body.ts";
+import type { HttpAsk, HttpEndpoint, HttpReply } from "../../engines/http/engine.ts";
+import { kindOfStatus, statusError } from "../../engines/http/status.ts";
+import { idOfTry } from "../../fleet/dispatch/attempts.ts";
+import { firstAnswer } from "../../fleet/dispatch/promised.ts";
+import type { HttpLease } from "../../fleet/lease.ts";
+import type { FleetView } from "../../fleet/view.ts";
+import { withMember } from "../../generation/raw-members.ts";
+
+export interface ForwardAsk {
+  readonly endpoint: HttpEndpoint;
+  /** What workers know the request by. */
+  readonly requestId: string;
+  /** A name of the model, as the client gave it. */
+  readonly model: string;
+  /** The client's JSON, which goes on as it is but for the model's name. */
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** An answer that has begun to come. The place at the worker is held: whoever has this gives it back. */
+export interface Forwarded {
+  readonly lease: HttpLease;
+  readonly reply: HttpReply;
+  /** What came first; undefined: nothing will. */
+  readonly first: Uint8Array | undefined;
+  /** The rest. Rejects with EngineErrors, and with the reason of the signal. */
+  read(): Promise<Uint8Array | undefined>;
+}
+
+/** The worker refused the request, in words that are its own. */
+export class RefusedError extends EngineError {
+  constructor(
+    readonly status: number,
+    readonly contentType: string | null,
+    /** Without addresses. */
+    readonly text: string,
+    failure: EngineError,
+  ) {
+    super(failure.kind, failure.message, { retryAfterMs: failure.retryAfterMs });
+  }
+}
+
+/** Bytes that the words of a refusal may have. */
+const REFUSAL_BYTES = 1 << 20;
+/** Tokens are counted before they are known: so many bytes make one. */
+const BYTES_PER_TOKEN = 4;
+
+/**
+ * Sends a request to the least loaded HTTP worker, and on to others as long as they fail before anything has come. Resolves when the body of
+ * an answer begins. Rejects with EngineErrors ("cancelled" when `signal` fires, RefusedError with what a worker said), NoWorkersError and
+ * ModelNotFoundError.
+ */
+export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSignal): Promise<Forwarded> {
+  const { id } = fleet.entry(ask.model);
+  const tokens = Math.ceil(ask.text.length / BYTES_PER_TOKEN);
+  return firstAnswer(
+    {
+      kind: "forward",
+      model: id,
+      lease: (tried) => fleet.leaseHttp(id, { tokens, tried }),
+      work: (lease, attempt, either) => begin(lease, ask, attempt, either),
+    },
+    fleet,
+    signal,
+  );
+}
+
+/** One try at one worker. What `signal` gives as its reason is what the reading of an answer that has begun fails with, too. */
+async function begin(
+  lease: HttpLease,
+  { endpoint, requestId, model, text, headers }: ForwardAsk,
+  attempt: number,
+  signal: AbortSignal,
+): Promise<Forwarded> {
+  const { engine, worker } = lease;
+  const name = engine.nameOf(worker.model);
+  const ask: HttpAsk = {
+    endpoint,
+    body: name === model ? text : withMember(text, "model", JSON.stringify(name)),
+    headers: { ...headers, "x-request-id": idOfTry(requestId, attempt) },
+  };
+  const reply = await engine.forward(ask, signal);
+  if (kindOfStatus(reply.status) !== undefined) throw await refusal(reply);
+  const reader = reply.body?.getReader();
+  const read = async (): Promise<Uint8Array | undefined> => {
+    try {
+      return (await reader?.read())?.value;
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    }
+  };
+  const first = await read();
+  lease.begun();
+  return { lease, reply, first, read };
+}
+
+async function refusal({ status, headers, body }: HttpReply): Promise<RefusedError> {
+  const bytes = body === null ? new Uint8Array() : await readAll(body, REFUSAL_BYTES);
+  const text = new TextDecoder().decode(bytes);
+  const failure = statusError(status, text, headers.get("retry-after"));
+  return new RefusedError(status, headers.get("content-type"), withoutAddresses(text), failure);
+}

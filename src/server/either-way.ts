@@ -1,0 +1,98 @@
+/** Routes of what HTTP workers offer, too: requests for their models go on as they came, those for other models are understood here. */
+import type { Static, TSchema } from "@sinclair/typebox";
+import type { HttpEndpoint } from "../engines/http/engine.ts";
+import { EngineFailureError, NoWorkersError } from "../errors.ts";
+import type { FleetView } from "../fleet/view.ts";
+import type { ServerContext } from "./context.ts";
+import { keepText, rawBody } from "./raw-body.ts";
+import { contextOf } from "./rehearsal.ts";
+import type { RequestScope } from "./request-scope.ts";
+import { type Begin, bodyCheck, bodyReader } from "./route-parts.ts";
+import { trialScope } from "./trial-scope.ts";
+
+export interface EitherWay<S extends TSchema> {
+  /** How the ids of requests begin. */
+  readonly kind: string;
+  readonly endpoint: HttpEndpoint;
+  /** Of bodies that are understood here. What only a worker knows is for the worker to refuse. */
+  readonly schema: S;
+  handle(body: Static<S>, context: ServerContext, scope: RequestScope): Promise<Response>;
+  /** The model may be left out where there is one only. */
+  readonly mayLackModel?: boolean;
+}
+
+/** The hook that reads bodies, and what answers them: it throws, or rejects with, GatewayErrors. */
+export function eitherWay<S extends TSchema>(
+  { kind, endpoint, schema, handle, mayLackModel = false }: EitherWay<S>,
+  context: ServerContext,
+  begin: Begin,
+) {
+  const check: (body: unknown) => asserts body is Static<S> = bodyCheck(schema);
+  const checked = (body: unknown): Static<S> => {
+    check(body);
+    return body;
+  };
+
+  async function passOn(model: string, body: object, request: Request, its: ServerContext, scope: RequestScope) {
+    // loaded with the first request for such a model
+    const proxy = await import("../apis/proxy/handle.ts");
+    const isStream = (body as { readonly stream?: unknown }).stream === true;
+    const text = rawBody(body) ?? JSON.stringify(body);
+    return proxy.passOn({ endpoint, model, text, isStream, headers: request.headers }, its, scope);
+  }
+
+  /** Takes the way of the worker that is loaded least, and the other one where nobody can be reached on that. */
+  async function mixed(model: string, body: object, request: Request, its: ServerContext, scope: RequestScope) {
+    const overHttp = (of: RequestScope) => passOn(model, body, request, its, of);
+    const asTokens = async (of: RequestScope) => handle(checked(body), its, of);
+    const [first, second] = its.fleet.kindOfNext(model) === "http" ? [overHttp, asTokens] : [asTokens, overHttp];
+    const trial = trialScope(scope);
+    let answer: Response;
+    try {
+      answer = await first(trial);
+    } catch (error) {
+      if (scope.signal.aborted || !isAway(error)) throw error;
+      trial.finish();
+      return second(scope);
+    }
+    trial.keep();
+    return answer;
+  }
+
+  const modelIn = (body: object, { fleet }: ServerContext): string | undefined => {
+    const { model } = body as { readonly model?: unknown };
+    if (typeof model === "string" && model !== "") return model;
+    return mayLackModel ? onlyModel(fleet) : undefined;
+  };
+
+  return {
+    parse: bodyReader(begin, kind, context, {
+      /** The text of what may go on as it came. */
+      onRead(body, text) {
+        const model = modelIn(body, context);
+        if (model !== undefined && isOverHttp(context.fleet, model)) keepText(body, text);
+      },
+    }),
+    answer(body: unknown, request: Request): Promise<Response> {
+      const its = contextOf(request, context);
+      const scope = begin(request, kind);
+      const model = modelIn(body as object, its);
+      const way = model === undefined ? undefined : its.fleet.way(model);
+      if (model === undefined || way === undefined || way === "tokens") return handle(checked(body), its, scope);
+      return (way === "http" ? passOn : mixed)(model, body as object, request, its, scope);
+    },
+  };
+}
+
+function isOverHttp(fleet: FleetView, model: string): boolean {
+  const way = fleet.way(model);
+  return way === "http" || way === "both";
+}
+
+function onlyModel(fleet: FleetView): string | undefined {
+  const [only, another] = fleet.listAll();
+  return another === undefined ? only?.id : undefined;
+}
+
+const isAway = (error: unknown): boolean =>
+  error instanceof NoWorkersError || (error instanceof EngineFailureError && error.code === "engine_unavailable");
