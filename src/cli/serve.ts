@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
 import { doubleAlias } from "../config/aliases.ts";
-import { emptyCaches, missingFiles } from "../config/checks.ts";
+import { emptyCaches, missingFiles, selectorProblems } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import { cardAliases, doubleCard, parseCard } from "../config/model-cards.ts";
@@ -11,6 +11,7 @@ import { OverloadedError } from "../errors.ts";
 import { createBoards } from "../fleet/boards.ts";
 import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
+import { discoveryProblems } from "../fleet/discovery/index.ts";
 import { givenProblem } from "../fleet/given-template.ts";
 import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
 import { withCard } from "../fleet/model-kind.ts";
@@ -56,6 +57,8 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   const problems = [
     ...missingFiles(config, sourceProblem),
     ...emptyCaches(config),
+    ...selectorProblems(config),
+    ...(await discoveryProblems(config)),
     ...namedProblems(config),
     ...historyProblem(config, env),
   ];

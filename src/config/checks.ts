@@ -43,3 +43,35 @@ export function emptyCaches(config: {
     );
   return problems;
 }
+
+/** Selectors that find nothing, or more than is meant, one line each. */
+export function selectorProblems(config: {
+  readonly serviceDiscovery: boolean;
+  readonly selector: readonly string[];
+  readonly prefillSelector: readonly string[];
+  readonly decodeSelector: readonly string[];
+  readonly encodeSelector: readonly string[];
+}): string[] {
+  const given = [
+    ["--selector", config.selector],
+    ["--prefill-selector", config.prefillSelector],
+    ["--decode-selector", config.decodeSelector],
+    ["--encode-selector", config.encodeSelector],
+  ] as const;
+  const used = given.filter(([, labels]) => labels.length > 0);
+  if (!config.serviceDiscovery) return used.map(([flag]) => `${flag}: is for pods, and needs --service-discovery`);
+  if (used.length === 0)
+    return ["--service-discovery: needs --selector, or every pod would be a worker; such as --selector app=engine"];
+  const problems: string[] = [];
+  const seen = new Map<string, string>();
+  for (const [flag, labels] of used) {
+    const names = labels.map((label) => label.split("=")[0]);
+    const twice = names.find((name, at) => names.indexOf(name) !== at);
+    if (twice !== undefined) problems.push(`${flag}: no pod has two values of ${twice}`);
+    const all = labels.toSorted().join();
+    const other = seen.get(all);
+    if (other !== undefined) problems.push(`${flag}: is the same as ${other}: a pod has one role`);
+    seen.set(all, flag);
+  }
+  return problems;
+}

@@ -3,8 +3,15 @@ import type { OptionTable } from "./option.ts";
 /** Timers hold 31 bits of milliseconds. */
 const MOST_SECONDS = 2_000_000;
 
+const LABEL = /^(?:(?=[^/]{1,253}\/)[a-z0-9]([-.a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-\w.]{0,61}[a-z0-9])?$/i;
+const LABEL_VALUE = /^([a-z0-9]([-\w.]{0,61}[a-z0-9])?)?$/i;
+
+/** Format: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set */
 function selectorProblem(value: string): string | undefined {
-  return /^[^=\s]+=[^\s]*$/.test(value) ? undefined : "must be label=value";
+  const [, label = "", labelValue] = /^([^=]*)=(.*)$/.exec(value) ?? [];
+  if (labelValue === undefined) return "must be label=value";
+  if (!LABEL.test(label)) return `has no label before the =, such as app or example.com/app`;
+  return LABEL_VALUE.test(labelValue) ? undefined : "has something behind the = that no label can be";
 }
 
 /** Where workers come from besides the command line. Names and defaults are SMG's where it has them, here as below. */
@@ -88,7 +95,7 @@ export const discoveryOptions = {
     values: ["auto", "grpc", "http"],
     default: "auto",
     group: "Discovery",
-    help: "What the pods' engines speak; auto asks each.",
+    help: "What engines in pods and behind dns:// names speak; auto asks each.",
   },
   modelIdFrom: {
     flag: "model-id-from",

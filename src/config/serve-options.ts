@@ -1,3 +1,4 @@
+import { isDnsUrl, parseDnsName } from "./dns-name.ts";
 import { discoveryOptions, healthOptions, workerOptions } from "./fleet-options.ts";
 import { historyOptions } from "./history-options.ts";
 import { modelOptions } from "./model-options.ts";
@@ -5,8 +6,11 @@ import type { OptionTable, ValuesOf } from "./option.ts";
 import { resilienceOptions } from "./resilience-options.ts";
 import { parseWorkerAddress, WORKER_ADDRESS_HELP } from "./worker-address.ts";
 
-const workerUrlProblem = (value: string): string | undefined =>
-  parseWorkerAddress(value) === undefined ? `must be an address ${WORKER_ADDRESS_HELP}` : undefined;
+function workerUrlProblem(value: string): string | undefined {
+  if (isDnsUrl(value))
+    return parseDnsName(value) === undefined ? "must be dns://name:port or dns+srv://_service._tcp.name" : undefined;
+  return parseWorkerAddress(value) === undefined ? `must be an address ${WORKER_ADDRESS_HELP}` : undefined;
+}
 
 /** Timers hold 31 bits of milliseconds. */
 const MOST_SECONDS = 2_000_000;
@@ -103,7 +107,7 @@ export const serveOptions = {
     type: "strings",
     check: workerUrlProblem,
     group: "Workers",
-    help: "Engines to serve from: grpc(s)://host:port, http(s)://host:port, or host:port, where both are tried.",
+    help: "Engines to serve from: grpc(s)://host:port, http(s)://host:port, or host:port, where both are tried; dns://name:port and dns+srv://_service._tcp.name for all that is behind a name.",
   },
   engineTransport: {
     flag: "engine-transport",

@@ -65,7 +65,7 @@ export function startFleetControl(
   board: FleetBoard,
   log: Logger,
   threads: Threads,
-  { cacheDir, compute, environment = process.env, sources = sourcesOf(config) }: ControlOptions,
+  { cacheDir, compute, environment = process.env, sources }: ControlOptions,
 ): FleetControl {
   const closing = new AbortController();
   const clock = systemClock();
@@ -118,7 +118,7 @@ export function startFleetControl(
   const progress = watchProgress(everyone, board, config.workerStallSecs * 1000, clock, log);
   const loads = watchLoads(everyone, board, config.loadMonitorInterval * 1000, clock);
   void tell();
-  told.start(sources, closing.signal);
+  told.start(sources ?? sourcesOf(config, clock, log), closing.signal);
 
   return {
     ready: ready.promise,

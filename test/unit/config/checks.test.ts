@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { emptyCaches } from "../../../src/config/checks.ts";
+import { emptyCaches, selectorProblems } from "../../../src/config/checks.ts";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
 
@@ -16,4 +16,27 @@ test("a cache that is on needs room", () => {
   expect(problems(...entries, ...bytes).length).toBe(2);
   expect(problems(...entries, "--tokenizer-cache-enable-l0=false")).toEqual([]);
   expect(problems(...bytes, "--no-tokenizer-cache-enable-l0", "--no-tokenizer-cache-enable-l1")).toEqual([]);
+});
+
+test("selectors that make no sense", () => {
+  const found = (...args: string[]) => selectorProblems(resolveOptions(serveOptions, { args, env: {} }).values);
+  const on = "--service-discovery";
+  expect(found()).toEqual([]);
+  expect(found(on, "--selector", "app=engine", "example.com/tier=a.b", "--prefill-selector", "role=prefill")).toEqual([]);
+  expect(found(on, "--selector", "app=")).toEqual([]);
+  expect(found("--selector", "app=engine")).toEqual(["--selector: is for pods, and needs --service-discovery"]);
+  expect(found(on)).toHaveLength(1);
+  expect(found(on, "--selector", "app=a", "app=b")).toEqual(["--selector: no pod has two values of app"]);
+  expect(found(on, "--prefill-selector", "a=1", "b=2", "--decode-selector", "b=2", "a=1")).toEqual([
+    "--decode-selector: is the same as --prefill-selector: a pod has one role",
+  ]);
+  for (const wrong of ["app", "=engine", "app==engine", "app in (a,b)", "app=a,b=c", "-app=a", "app=a b", "app/=a"])
+    expect(() => found(on, "--selector", wrong)).toThrow(`--selector: "${wrong}"`);
+});
+
+test("workers may be names of DNS", () => {
+  const urls = (...args: string[]) =>
+    resolveOptions(serveOptions, { args: ["--worker-urls", ...args], env: {} }).values.workerUrls;
+  expect(urls("dns://engines:50051", "dns+srv://_grpc._tcp.engines")).toHaveLength(2);
+  expect(() => urls("dns://engines")).toThrow("must be dns://name:port or dns+srv://_service._tcp.name");
 });
