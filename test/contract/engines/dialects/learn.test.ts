@@ -95,6 +95,74 @@ describe.each(["vllm", "sglang"] as const)("a model of %s that gives vectors", (
   );
 });
 
+describe("engines of several ranks", () => {
+  test.each([
+    ["vllm", "0.4.28"],
+    ["tokenspeed", "0.4.28"],
+  ] as const)("%s %s: a request is pinned to one", (dialect, protocol) =>
+    withPeer(
+      dialect,
+      protocol,
+      "framing",
+      async ({ facts, last, run }) => {
+        expect(facts.dataParallelSize).toBe(4);
+        expect((await run("RECITE it", {}, { dataParallelRank: 2 })).error).toBeUndefined();
+        expect(last().extra["data_parallel_rank"]).toBe(2);
+        expect((await run("RECITE it", {}, { dataParallelRank: 4 })).error?.kind).toBe("invalid");
+      },
+      { dataParallelSize: 4 },
+    ),
+  );
+
+  test("TokenSpeed that is older than the field is never asked for a rank", () =>
+    withPeer(
+      "tokenspeed",
+      "0.4.14",
+      "framing",
+      async ({ run, simulator }) => {
+        expect((await run("RECITE it", {}, { dataParallelRank: 2 })).error).toMatchObject({
+          kind: "invalid",
+          message: "the engine of this model does not support data_parallel_rank",
+        });
+        expect(simulator.stats().received).toBe(0);
+      },
+      { dataParallelSize: 4 },
+    ));
+});
+
+describe.each(["sglang", "tokenspeed"] as const)("what compiles the constraints of %s", (dialect) => {
+  const tag = { kind: "structural_tag", tag: "{}" } as const;
+  const schema = { kind: "json_schema", schema: '{"type":"object"}' } as const;
+
+  test("outlines knows schemas and regular expressions alone", () =>
+    withPeer(
+      dialect,
+      "0.4.28",
+      "framing",
+      async ({ run }) => {
+        expect((await run("tell me", { constraint: schema })).error).toBeUndefined();
+        expect((await run("tell me", { constraint: { kind: "choice", choices: ["a", "b"] } })).error).toBeUndefined();
+        expect((await run("tell me", { constraint: tag })).error?.message).toBe(
+          "the engine of this model does not support structural tags",
+        );
+      },
+      { grammarBackend: "outlines" },
+    ));
+
+  test("none knows nothing", () =>
+    withPeer(
+      dialect,
+      "0.4.28",
+      "framing",
+      async ({ run }) => {
+        for (const constraint of [schema, tag])
+          expect((await run("tell me", { constraint })).error?.kind).toBe("invalid");
+        expect((await run("tell me")).error).toBeUndefined();
+      },
+      { grammarBackend: "none" },
+    ));
+});
+
 describe("where a constraint starts", () => {
   test("vLLM and SGLang that wait for the end of the reasoning say so", async () => {
     for (const dialect of ["vllm", "sglang"] as const)
