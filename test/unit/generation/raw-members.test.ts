@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { InvalidRequestError } from "../../../src/errors.ts";
-import { asModelsWrite, rawItemTexts, rawMember, rawMemberText } from "../../../src/generation/raw-members.ts";
+import {
+  asModelsWrite,
+  rawItemTexts,
+  rawMember,
+  rawMemberText,
+  withMember,
+} from "../../../src/generation/raw-members.ts";
 import { budget } from "../../../src/template/engine/limits.ts";
 
 /** Small integers, texts and arrays are plain data; objects are Maps. */
@@ -84,4 +90,17 @@ test("writing as models do needs nothing that a render before it may have used u
   expect(asModelsWrite('{"a":[1]}')).toBe('{"a": [1]}');
   const deep = `${"[".repeat(250)}${"]".repeat(250)}`;
   expect(() => asModelsWrite(deep)).toThrow(InvalidRequestError);
+});
+
+describe("withMember", () => {
+  test("another value for the member of the outermost object, the last of several, and nothing else", () => {
+    const of = (json: string) => withMember(json, "model", '"b"');
+    expect(of('{"model":"a"}')).toBe('{"model":"b"}');
+    expect(of('{"x":{"model":"a"},"model" : "a" ,"y":"\\"model\\":\\"a\\"","z":["model","a"]}')).toBe(
+      '{"x":{"model":"a"},"model" :"b","y":"\\"model\\":\\"a\\"","z":["model","a"]}',
+    );
+    expect(of('{"model":"a","model":1.0}')).toBe('{"model":"a","model":"b"}');
+    expect(of('{"mod\\u0065l":"a"}')).toBe('{"mod\\u0065l":"b"}');
+    expect(of('{"other":"a"}')).toBe('{"other":"a"}');
+  });
 });

@@ -1,0 +1,91 @@
+/** One model of workers of both kinds: requests go to the one that is loaded least, whatever it speaks. */
+import { afterEach, expect, test } from "bun:test";
+import type { Simulator } from "../../../src/simulator/simulator.ts";
+import { startSimulator } from "../../../src/simulator/simulator.ts";
+import { type Answer, openAiServer } from "../../support/openai-server.ts";
+import { modelEntry } from "../../unit/server/gateway.ts";
+import { settings, TABLES } from "../simulator/harness.ts";
+import { type HttpGateway, startHttpGateway } from "./gateway.ts";
+
+const MODEL = "collie-demo";
+const CHAT = { model: MODEL, max_tokens: 8, messages: [{ role: "user", content: "hello there" }] };
+
+const opened: { stop(): unknown }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.stop();
+});
+
+async function both(
+  answer: Answer,
+): Promise<{ engine: Simulator; worker: ReturnType<typeof openAiServer>; front: HttpGateway }> {
+  const engine = await startSimulator(settings({ speed: "instant" }), { tokenizerCacheDir: TABLES });
+  const worker = openAiServer(answer, { ids: [MODEL] });
+  const grpc = { url: `grpc://127.0.0.1:${engine.port}`, entry: modelEntry({ id: MODEL, aliases: ["demo"] }) };
+  const front = await startHttpGateway({ http: [worker.url], grpc, aliases: ["demo"] });
+  opened.push(engine, worker, front);
+  return { engine, worker, front };
+}
+
+test("both take requests in turn; a busy one gets none; the APIs that need tokens go to the one that takes them", async () => {
+  let go = Promise.withResolvers<void>();
+  go.resolve();
+  const { engine, worker, front } = await both(async () => {
+    await go.promise;
+    return Response.json({ by: "http" });
+  });
+  const by = async (path: string, body: object): Promise<string> => {
+    const reply = await front.post(path, body);
+    expect(reply.status).toBe(200);
+    return ((await reply.json()) as { by?: string }).by ?? "tokens";
+  };
+  const turns = [];
+  for (let i = 0; i < 4; i++) turns.push(await by("/v1/chat/completions", CHAT));
+  expect(turns.toSorted()).toEqual(["http", "http", "tokens", "tokens"]);
+
+  go = Promise.withResolvers<void>();
+  const asked = worker.asked.length;
+  const asking: Promise<string>[] = [];
+  while (worker.asked.length === asked) {
+    asking.push(by("/v1/chat/completions", { ...CHAT, model: "demo" }));
+    await Bun.sleep(50);
+  }
+  for (let i = 0; i < 3; i++)
+    expect(await by("/v1/completions", { model: MODEL, prompt: "x", max_tokens: 4 })).toBe("tokens");
+  go.resolve();
+  await Promise.all(asking);
+
+  const before = worker.asked.length;
+  for (let i = 0; i < 2; i++) expect((await front.post("/v1/messages", CHAT)).status).toBe(200);
+  expect(worker.asked.length).toBe(before);
+  expect(engine.stats().received).toBeGreaterThan(6);
+  expect(front.running()).toBe(0);
+});
+
+test("where nobody of the one kind can be reached, the other kind answers, streamed and whole", async () => {
+  const { engine, worker, front } = await both(() => Response.json({ by: "http" }));
+  await worker.stop();
+  for (const stream of [true, false, true, false]) {
+    const reply = await front.post("/v1/chat/completions", { ...CHAT, stream });
+    expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining("simulated")]);
+  }
+  await engine.stop();
+  const other = await both(() => Response.json({ by: "http" }));
+  await other.engine.stop();
+  for (const stream of [true, false, true, false]) {
+    const reply = await other.front.post("/v1/chat/completions", { ...CHAT, stream });
+    expect([reply.status, await reply.json()]).toEqual([200, { by: "http" }]);
+  }
+  expect(other.front.running()).toBe(0);
+});
+
+test("what is wrong with a request is told by the kind that got it", async () => {
+  const { front } = await both(() => new Response('{"error":{"message":"no"}}', { status: 400 }));
+  const statuses = [];
+  for (let i = 0; i < 4; i++) {
+    for (let sent = 0; sent < i; sent++) await front.post("/v1/chat/completions", CHAT); // with each the turn goes on
+    const reply = await front.post("/v1/chat/completions", { ...CHAT, messages: [] });
+    const { error } = (await reply.json()) as { error: { message: string } };
+    statuses.push(`${reply.status} ${error.message === "no" ? "http" : "tokens"}`);
+  }
+  expect(new Set(statuses)).toEqual(new Set(["400 http", "400 tokens"]));
+});
