@@ -32,10 +32,23 @@ export interface KnownWorker {
  * The engine of a worker. Connects with the first call.
  * Throws EngineError "unimplemented" for a dialect that the gateway does not speak, "invalid" for a URL of another form.
  */
-export function createEngine({ url, dialect: name, facts }: KnownWorker, options: EngineOptions): Engine {
+export function createEngine(worker: KnownWorker, options: EngineOptions): Engine {
+  return engineOf(worker, openChannels(worker.url, options));
+}
+
+/**
+ * The same over one connection for every call, for who asks little: loading grpc-js costs start time and memory, and a connection of its
+ * wakes the process twice a second.
+ */
+export function createControlEngine(worker: KnownWorker, options: EngineOptions): Engine {
+  const { stream } = openChannels(worker.url, options);
+  return engineOf(worker, { stream, control: stream });
+}
+
+function engineOf({ dialect: name, facts }: KnownWorker, channels: EngineChannels): Engine {
   const dialect = dialectByName(name);
   if (dialect === undefined) throw new EngineError("unimplemented", `the ${name} dialect is not supported`);
-  return createGrpcEngine(dialect, openChannels(url, options), facts);
+  return createGrpcEngine(dialect, channels, facts);
 }
 
 /** Channels to an engine URL, one and the same with grpc-js for every call; they connect with their first calls. */

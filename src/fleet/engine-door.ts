@@ -1,6 +1,6 @@
 /** Workers as control asks them: through the engines' adapters. */
 import { connectEngine } from "../engines/connect.ts";
-import { createEngine, type EngineOptions } from "../engines/create.ts";
+import { createControlEngine, type EngineOptions } from "../engines/create.ts";
 import { type Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import type { Contact, Door, Found } from "./door.ts";
@@ -130,7 +130,7 @@ export function engineDoor(
           identity: async (deadlineMs) => identityOfHttp(await engine.models(deadlineMs)),
         };
       }
-      const engine = createEngine({ url, dialect, facts }, engineOptions);
+      const engine = createControlEngine({ url, dialect, facts }, engineOptions);
       return {
         ...engine,
         check: (deadlineMs) => check(engine, deadlineMs),

@@ -34,7 +34,7 @@ describe.each([1, 2])("with %i thread(s)", (threads) => {
     frozen?.program.kill("SIGCONT");
     await gateway?.stop();
     await Promise.all([frozen?.stop(), other?.stop()]);
-  });
+  }, 20_000);
 
   async function status(): Promise<string[]> {
     const { workers } = (await (await fetch(`${gateway.url}/workers`)).json()) as {

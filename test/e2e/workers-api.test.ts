@@ -33,7 +33,7 @@ describe.each([1, 2])("with %i thread(s)", (threads) => {
   afterAll(async () => {
     await program?.stop();
     await Promise.all([first?.stop(), second?.stop()]);
-  });
+  }, 20_000);
 
   const ask = async (method: string, path: string, body?: object) => {
     const response = await fetch(url + path, {
@@ -70,7 +70,8 @@ describe.each([1, 2])("with %i thread(s)", (threads) => {
     await add(second);
     await eventually(async () => (await workers()).every(({ status }) => status === "ready"), 10_000);
     const running = Promise.all(Array.from({ length: 4 }, () => say("a slow stream please")));
-    await eventually(async () => (await workers()).every(({ load }) => load > 0), 5000);
+    const open = async () => (await Promise.all([first.stats(), second.stats()])).map((stats) => stats.open);
+    await eventually(async () => (await open()).every((count) => count === 2), 5000);
     const { id } = (await workers()).find((worker) => worker.url === first.url)!;
     expect((await ask("DELETE", `/workers/${id}`)).status).toBe(202);
     expect((await workers()).map((worker) => worker.url)).toEqual([second.url]);
