@@ -4,11 +4,11 @@ import type { IdleReading } from "../loadgen/idle.ts";
 import { readIdle } from "../loadgen/idle.ts";
 import type { LoadResult } from "../loadgen/result.ts";
 import { ROOT } from "./paths.ts";
-import { bookChild, onCore, type Running, StartError } from "./processes.ts";
+import { bookChild, type Cores, onCore, type Running, StartError } from "./processes.ts";
 
-/** Runs a measuring program; one result a repeat. Errors in the load are in the results. */
-async function measure(script: string, args: readonly string[]): Promise<LoadResult[]> {
-  const child = Bun.spawn(onCore(1, [process.execPath, "run", join(ROOT, "bench", script), "--json", ...args]), {
+/** Runs a measuring program, on core 1 unless told otherwise; one result a repeat. Errors in the load are in the results. */
+async function measure(script: string, args: readonly string[], core: Cores = 1): Promise<LoadResult[]> {
+  const child = Bun.spawn(onCore(core, [process.execPath, "run", join(ROOT, "bench", script), "--json", ...args]), {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -28,16 +28,10 @@ export function loadGateway(
   gateway: { readonly url: string; readonly pid: number },
   idle: IdleReading | undefined,
   flags: readonly string[],
+  core: Cores = 1,
 ): Promise<LoadResult[]> {
-  return measure("loadgen/main.ts", [
-    "--url",
-    gateway.url,
-    "--pid",
-    String(gateway.pid),
-    "--idle-ms-s",
-    String(idle?.cpu_ms_per_s ?? 0),
-    ...flags,
-  ]);
+  const watched = ["--pid", String(gateway.pid), "--idle-ms-s", String(idle?.cpu_ms_per_s ?? 0)];
+  return measure("loadgen/main.ts", ["--url", gateway.url, ...watched, ...flags], core);
 }
 
 /** The same load without a gateway: token ids over gRPC straight to the engine, which is watched. */

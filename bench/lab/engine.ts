@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY, modelFolder, workFolder } from "./paths.ts";
-import { accepts, freePort, type Running, StartError, start, untilTrue } from "./processes.ts";
+import { accepts, type Cores, freePort, type Running, StartError, start, untilTrue } from "./processes.ts";
 
 export interface RunningEngine extends Running {
   readonly port: number;
@@ -40,15 +40,15 @@ export function chooseEngine(asked: string | undefined): EngineKind {
   throw new StartError("this binary has no `collie engine`: build it again, or name an engine with --engine-cmd");
 }
 
-/** Starts an engine on core 1 and waits until it listens. `gapMs`: time between two tokens of a stream; 0 answers at once. */
-export async function startEngine(kind: EngineKind, gapMs: number): Promise<RunningEngine> {
+/** Starts an engine and waits until it listens. `gapMs`: time between two tokens of a stream; 0 answers at once. */
+export async function startEngine(kind: EngineKind, gapMs: number, core: Cores = 1): Promise<RunningEngine> {
   const port = freePort();
   const command = kind
     .command(gapMs)
     .map((word) =>
       word.replace("{port}", String(port)).replace("{model}", modelFolder()).replace("{gap_ms}", String(gapMs)),
     );
-  const engine = start("engine", command, 1, { XDG_CACHE_HOME: workFolder() });
+  const engine = start("engine", command, core, { XDG_CACHE_HOME: workFolder() });
   await untilTrue(engine, "the engine's port", () => accepts(port));
   return { ...engine, port };
 }

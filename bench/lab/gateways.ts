@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY, modelFolder, ROOT, workFolder } from "./paths.ts";
-import { answers, freePort, type Running, StartError, start, untilTrue } from "./processes.ts";
+import { answers, type Cores, freePort, type Running, StartError, start, untilTrue } from "./processes.ts";
 
 /** A gateway that can be measured. */
 export interface GatewayKind {
@@ -47,11 +47,11 @@ export function collie(): GatewayKind {
   };
 }
 
-/** Starts a gateway on core 0 and waits until it is ready to serve. */
-export async function startGateway(kind: GatewayKind, enginePort: number): Promise<RunningGateway> {
+/** Starts a gateway and waits until it is ready to serve. */
+export async function startGateway(kind: GatewayKind, enginePort: number, core: Cores = 0): Promise<RunningGateway> {
   const port = freePort();
   const url = `http://127.0.0.1:${port}`;
-  const gateway = start(kind.name.toLowerCase(), kind.command(port, enginePort), 0);
+  const gateway = start(kind.name.toLowerCase(), kind.command(port, enginePort), core);
   const readyMs = await untilTrue(gateway, `${kind.name}'s readiness`, () => answers(`${url}/readiness`));
   return { ...gateway, url, readyMs };
 }

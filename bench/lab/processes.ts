@@ -22,11 +22,12 @@ export interface Running {
 /** The gateway alone on core 0, everything else on core 1; without a second core or `taskset` nothing is pinned. */
 export const PINNED: boolean = availableParallelism() >= 2 && Bun.which("taskset") !== null;
 
-export type Core = 0 | 1;
+/** A core by its number, or several as `taskset` lists them (`0,1`); undefined: any. */
+export type Cores = number | string | undefined;
 
-/** The command, bound to a core where there are two. */
-export function onCore(core: Core, command: readonly string[]): string[] {
-  return PINNED ? ["taskset", "-c", String(core), ...command] : [...command];
+/** The command, bound to cores where there are two and some are named. */
+export function onCore(core: Cores, command: readonly string[]): string[] {
+  return PINNED && core !== undefined ? ["taskset", "-c", String(core), ...command] : [...command];
 }
 
 /** CPU that ended children used, in milliseconds. */
@@ -58,7 +59,7 @@ process.on("exit", () => {
 export function start(
   name: string,
   command: readonly string[],
-  core: Core,
+  core: Cores,
   env: Readonly<Record<string, string>> = {},
 ): Running {
   const folder = join(workFolder(), "log");
