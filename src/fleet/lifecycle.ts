@@ -190,7 +190,8 @@ export class Life {
       await this.around.gate.run(() => contact.check(this.settings.timeoutMs));
       return undefined;
     } catch (error) {
-      return messageOf(error);
+      const now = this.contacts;
+      return now === undefined || now === contact ? messageOf(error) : this.check(now); // an examination closed it
     }
   }
 

@@ -21,6 +21,8 @@ export interface Script {
   model: string;
   identity: string;
   loads?: readonly RankLoad[] | undefined;
+  /** Its checks are not answered, until their connection is closed. */
+  hangs?: boolean;
   /** Why it does nothing that it is asked to. */
   refuses?: string;
   /** Checks and tries so far, questions for its load, and connections that are open. */
@@ -90,9 +92,10 @@ export function lifeWorld({
     contact({ url }) {
       const its = script(url);
       its.open++;
+      const closed = Promise.withResolvers<void>();
       const done = async () => ({ success: its.refuses === undefined, message: its.refuses ?? "" });
       return {
-        check: async () => answer(its),
+        check: () => (its.hangs === true ? closed.promise : Promise.try(answer, its)),
         identity: async () => its.identity,
         serving: async () => "serving",
         async loads() {
@@ -103,7 +106,11 @@ export function lifeWorld({
         flushCache: done,
         startProfile: done,
         stopProfile: done,
-        close: () => void its.open--,
+        close() {
+          its.open--;
+          closed.reject(new EngineError("unavailable", "closed"));
+          closed.promise.catch(() => {});
+        },
       };
     },
   };

@@ -104,6 +104,16 @@ describe("later", () => {
     expect([record.status, its.asked]).toEqual(["ready", 1]);
   });
 
+  test("an examination that cuts a check short is not held against it", async () => {
+    const { clock, record, its } = await readyWorld({ settings: { thresholds: { failures: 1, successes: 1 } } });
+    its.hangs = true;
+    await clock.pass(60_000);
+    its.hangs = false;
+    expect(await record.life.examine()).toBeUndefined();
+    await clock.pass(100);
+    expect([record.status, its.open]).toEqual(["ready", 1]);
+  });
+
   test("another engine at the address registers anew, with its own model", async () => {
     const { clock, board, record, its, registry, known, models } = await readyWorld();
     Object.assign(its, { identity: "2", model: "other" });
