@@ -30,10 +30,12 @@ const { exitCode } = Bun.spawnSync(
     "--no-compile-autoload-bunfig",
     ...(values.target === undefined ? [] : [`--target=${values.target}`]),
     "src/main.ts",
-    // Every worker is an entry point of its own, and so is a file that only has to come along.
+    // Every worker is an entry point of its own, and so is a file that only has to come along, or that few need.
     "src/threads/serving-thread.ts",
     "src/threads/compute-thread.ts",
     "src/history/thread.ts",
+    // Compiled into the program, it would be read at every start.
+    "src/fleet/discovery/kubernetes/kube-config.ts",
     demoModel,
     "--outfile",
     outfile,

@@ -7,8 +7,8 @@ export function ownCommand(): [string, ...string[]] {
 }
 
 /**
- * Where a worker's entry point is, by its path below `src` without the ending. In the compiled file, entry points lie by their
- * paths from the root of the sources, whatever module asks.
+ * Where an entry point of its own is, such as a worker's, by its path below `src` without the ending. In the compiled file, entry
+ * points lie by their paths from the root of the sources, whatever module asks.
  */
 export function workerUrl(entry: string): URL {
   return compiled ? new URL(`./src/${entry}.js`, import.meta.url) : new URL(`./${entry}.ts`, import.meta.url);

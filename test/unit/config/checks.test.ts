@@ -22,7 +22,9 @@ test("selectors that make no sense", () => {
   const found = (...args: string[]) => selectorProblems(resolveOptions(serveOptions, { args, env: {} }).values);
   const on = "--service-discovery";
   expect(found()).toEqual([]);
-  expect(found(on, "--selector", "app=engine", "example.com/tier=a.b", "--prefill-selector", "role=prefill")).toEqual([]);
+  expect(found(on, "--selector", "app=engine", "example.com/tier=a.b", "--prefill-selector", "role=prefill")).toEqual(
+    [],
+  );
   expect(found(on, "--selector", "app=")).toEqual([]);
   expect(found("--selector", "app=engine")).toEqual(["--selector: is for pods, and needs --service-discovery"]);
   expect(found(on)).toHaveLength(1);

@@ -3,6 +3,7 @@
  * service account, exec plug-ins, OIDC). The requests are made here: under Bun, those of the package do not use the certificates.
  */
 import type { RequestOptions } from "node:https";
+import { workerUrl } from "../../../program.ts";
 import type { PodJson } from "./pods.ts";
 
 /** What the API refuses. Its message is the API's own. */
@@ -142,7 +143,8 @@ function refusal({ message, code }: StatusJson, status: number, retryAfterMs = 0
 
 /** The package is large, and only who asks for pods needs it. */
 async function loadConfig() {
-  const { KubeConfig } = await import("@kubernetes/client-node/dist/config.js");
+  const entry = workerUrl("fleet/discovery/kubernetes/kube-config").href;
+  const { KubeConfig } = (await import(entry)) as typeof import("./kube-config.ts");
   const config = new KubeConfig();
   config.loadFromDefault();
   // what the package takes when there is nothing
