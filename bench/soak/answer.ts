@@ -116,7 +116,9 @@ export class Answer {
   }
 
   private line(text: string): void {
-    if (this.done || this.code !== undefined) this.blame(`after the end: ${text}`);
+    // An HTTP engine may tell of an error and then say that it is done.
+    const isEpilogue = text === "[DONE]" && this.code !== undefined && !this.done && this.wanted.shows === "text";
+    if ((this.done || this.code !== undefined) && !isEpilogue) this.blame(`after the end: ${text}`);
     else if (text === "[DONE]") this.done = true;
     else this.frame(text);
   }
@@ -141,10 +143,12 @@ export class Answer {
   }
 
   private error({ type, code, message }: NonNullable<Frame["error"]>, text: string): void {
-    const typed = typeof type === "string" && typeof code === "string" && typeof message === "string";
-    if (!typed) this.blame(`an error without type or code: ${text.slice(0, SHOWN)}`);
-    else if (NEVER.has(code) || type === "invalid_request_error") this.blame(`${code}: ${message}`);
-    else this.code = code;
+    // vLLM's HTTP server tells statuses as codes; they are passed on.
+    const name = typeof code === "number" && code >= 500 ? String(code) : code;
+    if (typeof type !== "string" || typeof name !== "string" || typeof message !== "string")
+      this.blame(`an error without type or code: ${text.slice(0, SHOWN)}`);
+    else if (NEVER.has(name) || type === "invalid_request_error") this.blame(`${name}: ${message}`);
+    else this.code = name;
   }
 
   private blame(why: string): void {

@@ -10,8 +10,8 @@ export const TIMEOUT_SECS = 20;
 /** Timers are short, so that what the gateway does about dead and frozen engines is done many times. */
 const FLAGS =
   `--request-timeout-secs ${TIMEOUT_SECS} --first-token-timeout-secs 10 --inter-token-timeout-secs 10 ` +
-  "--worker-stall-secs 3 --health-check-interval-secs 5 --health-check-timeout-secs 2 --cb-timeout-duration-secs 2 " +
-  "--cb-window-duration-secs 10 --drain-timeout-secs 10 --log-level warn";
+  "--worker-stall-secs 3 --health-check-interval-secs 2 --health-check-timeout-secs 2 --health-success-threshold 1 " +
+  "--cb-timeout-duration-secs 2 --cb-window-duration-secs 10 --drain-timeout-secs 10 --log-level warn";
 
 interface ListedWorker {
   readonly url: string;
@@ -27,7 +27,7 @@ export interface SoakGateway extends Running {
   unhealthy(): Promise<readonly string[]>;
 }
 
-/** Starts it before the workers, and waits until all of them serve. Throws StartError. */
+/** Starts it and waits until all of them serve. Throws StartError. */
 export async function startSoakGateway(
   binary: string,
   workers: readonly SoakWorker[],

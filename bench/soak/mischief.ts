@@ -28,8 +28,8 @@ const KINDS: Readonly<Record<string, Mischief>> = {
   goaway: meets({ kind: "goaway" }),
   "goaway with an error": meets({ kind: "goaway", code: "PROTOCOL_ERROR" }),
 };
-/** HTTP/1.1 knows no such thing. */
-const GRPC_ONLY = new Set(["goaway", "goaway with an error"]);
+/** HTTP/1.1 knows no such thing, or it is the client's to see: answers of HTTP engines are passed on as they come. */
+const GRPC_ONLY = new Set(["goaway", "goaway with an error", "garble", "no end"]);
 
 /** All kinds of mischief. */
 export const MISCHIEF: readonly string[] = Object.keys(KINDS);

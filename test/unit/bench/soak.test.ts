@@ -67,6 +67,9 @@ describe("an answer of the soak", () => {
   test("may fail with a typed error, before its first token and after a right beginning", () => {
     expect(outcome([HEAD, TOKENS[0]!, data(gone)])).toEqual({ kind: "failed", code: "engine_unavailable", tokens: 1 });
     expect(outcome([JSON.stringify(gone)], { status: 503 })).toMatchObject({ kind: "failed", tokens: 0 });
+    const numbered = { error: { ...gone.error, code: 503 } };
+    expect(outcome([HEAD, data(numbered)])).toEqual({ kind: "failed", code: "503", tokens: 0 });
+    expect(outcome([HEAD, data({ error: { ...gone.error, code: 400 } })])).toMatchObject({ kind: "wrong" });
     expect(outcome(["gone"], { status: 503 })).toMatchObject({ kind: "wrong" });
     expect(outcome(["{}"], { status: 503 })).toMatchObject({ kind: "wrong" });
   });
