@@ -18,13 +18,21 @@ export function bodyOf(call: ClientRequest, answer: IncomingMessage, toError: (e
           isOver = true;
           controller.error(toError(error));
         };
-        answer.on("data", (bytes: Buffer) => {
-          if (isOver) return;
-          controller.enqueue(bytes);
+        // all that one read of the socket brings goes on in one piece
+        let come: Buffer[] = [];
+        const give = (): void => {
+          const chunks = come;
+          come = [];
+          if (isOver || chunks.length === 0) return;
+          controller.enqueue(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
           if ((controller.desiredSize ?? 0) <= 0) answer.pause();
+        };
+        answer.on("data", (bytes: Buffer) => {
+          if (come.push(bytes) === 1) queueMicrotask(give);
         });
         answer.on("end", () => {
           if (isOver) return;
+          give();
           isOver = true;
           controller.close();
         });
