@@ -20,12 +20,16 @@ export interface OpenAiServer {
 export type Answer = (asked: Asked) => Response | Promise<Response>;
 
 /** A server of the models `ids` (`owner`: who it says that it is) that answers everything else with `answer`. */
-export function openAiServer(answer: Answer, { ids = ["m"], owner = "vllm" } = {}): OpenAiServer {
+export function openAiServer(
+  answer: Answer,
+  { ids = ["m"], owner = "vllm", tls }: { ids?: string[]; owner?: string; tls?: Bun.TLSOptions } = {},
+): OpenAiServer {
   const asked: Asked[] = [];
   const left: Asked[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
+    ...(tls !== undefined && { tls }),
     idleTimeout: 0,
     development: false,
     async fetch(request) {
@@ -43,7 +47,7 @@ export function openAiServer(answer: Answer, { ids = ["m"], owner = "vllm" } = {
     error: (error) => new Response(error.message, { status: 500 }),
   });
   return {
-    url: `http://127.0.0.1:${server.port}`,
+    url: `http${tls === undefined ? "" : "s"}://127.0.0.1:${server.port}`,
     port: server.port ?? 0,
     asked,
     left,

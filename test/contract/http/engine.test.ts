@@ -6,7 +6,8 @@ import { connectHttpEngine, createHttpEngine } from "../../../src/engines/http/c
 import type { HttpAsk, HttpEngine } from "../../../src/engines/http/engine.ts";
 import type { SimulatorOptions } from "../../../src/simulator/options.ts";
 import { startSimulator } from "../../../src/simulator/simulator.ts";
-import { openAiServer, rawServer, streamed } from "../../support/openai-server.ts";
+import { ca, elsewhereCert, otherCa, serverCert, serverKey } from "../../support/certificates.ts";
+import { type Answer, openAiServer, rawServer, streamed } from "../../support/openai-server.ts";
 import { settings, TABLES } from "../simulator/harness.ts";
 
 const SECOND = 1000;
@@ -198,6 +199,19 @@ describe("requests", () => {
     expect([reply.status, await new Response(reply.body).text()]).toEqual([404, "not at /v1/rerank"]);
     other.close();
     await none.stop();
+  });
+
+  test("over TLS they need a certificate of an authority that is trusted, for the server's own name", async () => {
+    const answer: Answer = () => Response.json({ ok: true });
+    const good = openAiServer(answer, { tls: { cert: serverCert, key: serverKey } });
+    const wrong = openAiServer(answer, { tls: { cert: elsewhereCert, key: serverKey } });
+    const engine = await connectHttpEngine(good.url, { deadlineMs: SECOND, tls: { ca } });
+    for (let i = 0; i < 2; i++) expect((await engine.forward(chat, never)).status).toBe(200);
+    engine.close();
+    expect(await kindOf(connectHttpEngine(good.url, { deadlineMs: SECOND }))).toBe("unavailable");
+    expect(await kindOf(connectHttpEngine(good.url, { deadlineMs: SECOND, tls: { ca: otherCa } }))).toBe("unavailable");
+    expect(await kindOf(connectHttpEngine(wrong.url, { deadlineMs: SECOND, tls: { ca } }))).toBe("unavailable");
+    await Promise.all([good.stop(), wrong.stop()]);
   });
 
   test("no redirect is followed", async () => {
