@@ -2,8 +2,8 @@
 import type { ProfileAsk, RankLoad } from "../engines/admin.ts";
 import type { EngineFacts } from "../engines/facts.ts";
 import type { JobStatus } from "./jobs.ts";
-import type { WorkerStatus } from "./registry.ts";
 import type { WorkerPatch } from "./spec-json.ts";
+import type { WorkerStatus } from "./worker-record.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
 
 /** A worker as it is shown. */

@@ -4,7 +4,8 @@ import { InvalidRequestError, WorkerExistsError, WorkerNotFoundError } from "../
 import type { FleetAdmin, WorkerInfo, WorkerOutcome } from "./admin.ts";
 import type { Contact, Found } from "./door.ts";
 import type { Jobs } from "./jobs.ts";
-import type { WorkerRecord, WorkerRegistry } from "./registry.ts";
+import type { WorkerRegistry } from "./registry.ts";
+import type { WorkerRecord } from "./worker-record.ts";
 import { urlOf, workerAddress } from "./worker-url.ts";
 
 /** The workers' API as an owner of workers. */

@@ -4,7 +4,7 @@ import { EngineError } from "../engines/engine.ts";
 import { Feature } from "../engines/features.ts";
 import type { ReportedLoad } from "../threads/fleet-board.ts";
 import type { Clock } from "./clock.ts";
-import type { WorkerRecord } from "./registry.ts";
+import type { WorkerRecord } from "./worker-record.ts";
 
 const DEADLINE_MS = 5000;
 /** A worker without requests of ours is asked so much more rarely. */

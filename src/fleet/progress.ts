@@ -1,7 +1,7 @@
 /** Frozen workers: their port may be open, and their health check may answer, but nothing comes of their requests. */
 import type { Logger } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
-import type { WorkerRecord } from "./registry.ts";
+import type { WorkerRecord } from "./worker-record.ts";
 
 /** A stall is seen this much too late at most, as a share of the time that makes one. */
 const LATE = 1 / 10;

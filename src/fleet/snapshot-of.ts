@@ -1,6 +1,7 @@
 /** The fleet as serving threads are told of it. */
-import type { WorkerRecord, WorkerRegistry } from "./registry.ts";
+import type { WorkerRegistry } from "./registry.ts";
 import type { FleetSnapshot, HttpModelEntry, ModelEntry, TokenizerEntry, WorkerEntry } from "./snapshot.ts";
+import type { WorkerRecord } from "./worker-record.ts";
 
 /** A worker that has registered, once for each model that it serves. */
 export function workerEntries({ id, slot, spec, found }: WorkerRecord): readonly WorkerEntry[] {

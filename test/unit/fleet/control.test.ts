@@ -1,6 +1,6 @@
 /** Bringing workers up and watching them, against a real gRPC server whose answers the test gives. */
 
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +17,8 @@ import { startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
 const folder = mkdtempSync(join(tmpdir(), "collie-control-"));
 for (const [name, bytes] of await demoModelFiles()) writeFileSync(join(folder, name), bytes);
 
+setDefaultTimeout(30_000); // a tokenizer is built
+
 let control: FleetControl | undefined;
 let engine: VllmServer | undefined;
 afterEach(() => {
@@ -27,7 +29,7 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 async function until(condition: () => boolean, what: string): Promise<void> {
   for (const start = Date.now(); !condition(); await Bun.sleep(5))
-    if (Date.now() - start > 8000) throw new Error(`not in time: ${what}`);
+    if (Date.now() - start > 20_000) throw new Error(`not in time: ${what}`);
 }
 
 async function start(args: string[], publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {}) {
@@ -74,7 +76,7 @@ async function start(args: string[], publish: (snapshot: FleetSnapshot) => Promi
     workers: () => known?.workers ?? [],
     slot: () => known?.workers[0]?.slot ?? -1,
     start: () => {
-      control = startFleetControl(config, board, log, threads, { cacheDir: undefined, compute: testCompute });
+      control = startFleetControl(config, board, log, threads, { cacheDir: folder, compute: testCompute });
       return control;
     },
   };
