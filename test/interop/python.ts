@@ -1,11 +1,9 @@
-/** A Python environment with the engines' own stubs, made once in .cache/interop-venv. */
+/** Python environments with the engines' own stubs, of the oldest and the newest release: made once, in .cache/interop-venv-RELEASE. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../engines/servers.ts";
+import type { Release } from "./dialects.ts";
 
-const venv = join(root, ".cache", "interop-venv");
-const requirements = join(import.meta.dir, "requirements.txt");
-const stamp = join(venv, "installed-requirements.txt");
 const INSTALL_LIMIT_MS = 300_000;
 
 export interface NoPython {
@@ -21,8 +19,11 @@ function run(command: string[], limitMs: number): { ok: boolean; output: string 
   }
 }
 
-/** Path of the environment's interpreter, or why there is none. */
-export function interopPython(): string | NoPython {
+/** Path of the interpreter that has the stubs of a release, or why there is none. */
+export function interopPython(release: Release): string | NoPython {
+  const requirements = join(import.meta.dir, release === "0.4.28" ? "requirements.txt" : `requirements-${release}.txt`);
+  const venv = join(root, ".cache", `interop-venv-${release}`);
+  const stamp = join(venv, "installed-requirements.txt");
   const python = join(venv, "bin", "python");
   const wanted = readFileSync(requirements, "utf8");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted && existsSync(python)) return python;

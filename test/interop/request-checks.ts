@@ -1,24 +1,35 @@
-/** What the official stubs decode from the gateway's requests, field by field. */
-import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
+/** What the official stubs decode from the gateway's requests, field by field, in every dialect; and what it refuses to send. */
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { ask, type ChatBody } from "../engines/answer.ts";
+import { refuses } from "./dialects.ts";
 import type { QwenText } from "./qwen-text.ts";
-import type { EngineEvent, ScriptedEngine } from "./scripted-engine.ts";
+import { type EngineEvent, NoEventError, type ScriptedEngine } from "./scripted-engine.ts";
 import type { Suite } from "./suite.ts";
+import type { Asked } from "./wire-forms.ts";
+import type { Peer } from "./worker-checks.ts";
 
 const PROMPT = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
-const base: ChatBody = { model: "scripted", messages: [{ role: "user", content: "Hello" }], max_tokens: 7 };
+const CONTEXT = 131072;
 
-/** What every request carries when only `base` is asked: the model's own defaults, and vLLM's neutral values. */
-const plain = {
-  temperature: 0.5,
-  top_p: 0.75,
-  top_k: 20,
-  repetition_penalty: 1,
-  max_tokens: 7,
-  skip_special_tokens: true,
-  spaces_between_special_tokens: true,
+/** What every request carries when only max_tokens is asked. */
+const NEUTRAL: Omit<Asked, "ids"> = {
+  temperature: 1,
+  topP: 1,
+  topK: 0,
+  minP: 0,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+  repetitionPenalty: 1,
+  maxTokens: 7,
+  minTokens: 0,
   n: 1,
+  ignoreEos: false,
+  stopTokenIds: [],
+  logitBias: {},
+  skipSpecialTokens: true,
 };
+/** What the engines that tell defaults say. */
+const DEFAULTS = { temperature: 0.5, topP: 0.75, topK: 20 };
 
 const schema = { type: "object", properties: { größe: { type: "integer" } } };
 const tag = {
@@ -27,8 +38,8 @@ const tag = {
   triggers: ["<f>"],
 };
 
-/** Name, what the client asks, what must differ from `plain` on the wire. */
-const rows: [string, ChatBody, Record<string, unknown>][] = [
+/** Name, what the client asks, what of the neutral form differs, and the field that engines may be unable to do. */
+const rows: readonly (readonly [string, ChatBody, Partial<Asked>, string?])[] = [
   ["nothing but max_tokens", {}, {}],
   ["temperature 0 is sent, not left out", { temperature: 0 }, { temperature: 0 }],
   [
@@ -44,36 +55,83 @@ const rows: [string, ChatBody, Record<string, unknown>][] = [
     },
     {
       temperature: 1.5,
-      top_p: 0.5,
-      top_k: 7,
-      min_p: 0.125,
-      frequency_penalty: 0.25,
-      presence_penalty: -0.5,
-      repetition_penalty: 1.25,
+      topP: 0.5,
+      topK: 7,
+      minP: 0.125,
+      frequencyPenalty: 0.25,
+      presencePenalty: -0.5,
+      repetitionPenalty: 1.25,
     },
   ],
-  ["n", { n: 3, temperature: 1 }, { n: 3, temperature: 1 }],
-  ["seed", { seed: 42 }, { seed: 42 }],
-  ["seed 0", { seed: 0 }, { seed: 0 }],
-  ["negative seed", { seed: -5 }, { seed: -5 }],
-  ["min_tokens", { min_tokens: 3 }, { min_tokens: 3 }],
-  ["ignore_eos", { ignore_eos: true }, { ignore_eos: true }],
-  ["stop_token_ids", { stop_token_ids: [1, 128, 151936 - 1] }, { stop_token_ids: [1, 128, 151935] }],
-  ["logit_bias", { logit_bias: { "0": -100, "9707": 1.5 } }, { logit_bias: { "0": -100, "9707": 1.5 } }],
-  ["special tokens shown", { skip_special_tokens: false }, { skip_special_tokens: undefined }],
+  ["n", { n: 3, temperature: 1 }, { n: 3, temperature: 1 }, "n"],
+  ["seed", { seed: 42 }, { seed: 42 }, "seed"],
+  ["seed 0", { seed: 0 }, { seed: 0 }, "seed"],
+  ["negative seed", { seed: -5 }, { seed: -5 }, "seed"],
+  ["min_tokens", { min_tokens: 3 }, { minTokens: 3 }, "min_tokens"],
+  ["ignore_eos", { ignore_eos: true }, { ignoreEos: true }],
+  ["stop_token_ids", { stop_token_ids: [1, 128, 151936 - 1] }, { stopTokenIds: [1, 128, 151935] }],
+  ["logit_bias", { logit_bias: { "0": -100, "9707": 1.5 } }, { logitBias: { "0": -100, "9707": 1.5 } }, "logit_bias"],
+  ["special tokens shown", { skip_special_tokens: false }, { skipSpecialTokens: false }],
   [
     "json_schema",
     { response_format: { type: "json_schema", json_schema: { name: "x", schema } } },
-    { json_schema: JSON.stringify(schema) },
+    { constraint: { kind: "json_schema", value: JSON.stringify(schema) } },
+    "json_schema",
   ],
-  ["json_object", { response_format: { type: "json_object" } }, { json_schema: '{"type":"object"}' }],
-  ["regex", { structured_outputs: { regex: "[а-я]+" } }, { regex: "[а-я]+" }],
-  ["grammar", { structured_outputs: { grammar: 'root ::= "yes"' } }, { grammar: 'root ::= "yes"' }],
-  ["choice", { structured_outputs: { choice: ["ja", "нет", "はい"] } }, { choice: { choices: ["ja", "нет", "はい"] } }],
-  ["structural_tag", { response_format: tag }, { structural_tag: JSON.stringify(tag) }],
+  [
+    "json_object",
+    { response_format: { type: "json_object" } },
+    { constraint: { kind: "json_object", value: "" } },
+    "json_object",
+  ],
+  ["regex", { structured_outputs: { regex: "[а-я]+" } }, { constraint: { kind: "regex", value: "[а-я]+" } }, "regex"],
+  [
+    "grammar",
+    { structured_outputs: { grammar: 'root ::= "yes"' } },
+    { constraint: { kind: "grammar", value: 'root ::= "yes"' } },
+    "grammar",
+  ],
+  [
+    "choice",
+    { structured_outputs: { choice: ["ja", "нет", "はい"] } },
+    { constraint: { kind: "choice", value: "", choices: ["ja", "нет", "はい"] } },
+    "choice",
+  ],
+  [
+    "structural_tag",
+    { response_format: tag },
+    { constraint: { kind: "structural_tag", value: JSON.stringify(tag) } },
+    "structural_tag",
+  ],
 ];
 
-export async function requestChecks(suite: Suite, engine: ScriptedEngine, url: string, qwen: QwenText): Promise<void> {
+/** The order of stop ids says nothing. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === "stop_token_ids" ? [...(inner as number[])].sort((a, b) => a - b) : sorted(inner),
+    ]),
+  );
+}
+
+/** No generation must have reached the engine. */
+async function nothingCame(engine: ScriptedEngine): Promise<void> {
+  const event = await engine.next("generate", 100).catch((error: unknown) => error);
+  if (!(event instanceof NoEventError)) throw new Error("the engine got a request");
+}
+
+export async function requestChecks(
+  suite: Suite,
+  engine: ScriptedEngine,
+  url: string,
+  qwen: QwenText,
+  { dialect, release }: Peer,
+): Promise<void> {
+  const base: ChatBody = { model: dialect.model, messages: [{ role: "user", content: "Hello" }], max_tokens: 7 };
+  const refused = (field: string | undefined): boolean => field !== undefined && refuses(dialect, release, field);
+
   async function sent(body: ChatBody, headers: Record<string, string> = {}): Promise<EngineEvent> {
     const steps = Array.from({ length: Number(body["n"] ?? 1) }, (_, index) => [
       { chunk: [qwen.one("Hello")], index },
@@ -91,26 +149,41 @@ export async function requestChecks(suite: Suite, engine: ScriptedEngine, url: s
     return engine.next("generate", 1000);
   }
 
-  const sampling = ({ request }: EngineEvent) => (request?.["sampling_params"] ?? {}) as Record<string, unknown>;
-
-  for (const [name, body, differs] of rows) {
+  for (const [name, body, differs, field] of rows) {
+    if (refused(field)) {
+      await suite.check(`request: ${name}: refused, nothing reaches the engine`, async () => {
+        await engine.play({ complete: "stop" });
+        const answer = await ask(url, { ...base, ...body });
+        equal(answer.status, 400, answer.error ?? "no error");
+        match(answer.error ?? "", /do not offer/);
+        await nothingCame(engine);
+      });
+      continue;
+    }
     await suite.check(`request: ${name}`, async () => {
-      const { request } = await sent(body);
-      const expected: Record<string, unknown> = { ...plain, ...differs };
-      for (const key of Object.keys(expected)) if (expected[key] === undefined) delete expected[key];
-      deepEqual(request?.["sampling_params"], expected);
-      deepEqual(request?.["tokenized"], { input_ids: qwen.encode(PROMPT) });
-      deepEqual(Object.keys(request ?? {}).sort(), ["request_id", "sampling_params", "tokenized"]);
+      const { request, unknown } = await sent(body);
+      const asked: Asked = {
+        ids: qwen.encode(PROMPT),
+        ...NEUTRAL,
+        ...(dialect.form.hasDefaults && DEFAULTS),
+        ...differs,
+      };
+      const { request_id: id, ...fields } = request ?? {};
+      ok(typeof id === "string" && id !== "", "there is a request id");
+      deepEqual(sorted(fields), sorted(dialect.form.expected(asked)));
+      deepEqual(unknown, []);
     });
   }
 
-  await suite.check("request: stop strings stay in the gateway", async () => {
-    equal(sampling(await sent({ stop: ["never"], include_stop_str_in_output: true }))["stop"], undefined);
+  await suite.check("request: stop strings whose end the gateway finds", async () => {
+    const { request } = await sent({ stop: ["never"], include_stop_str_in_output: true });
+    equal(JSON.stringify(request).includes("never"), false);
   });
 
   await suite.check("request: stream is set for a stream only", async () => {
-    equal((await sent({ stream: true })).request?.["stream"], true);
-    equal((await sent({})).request?.["stream"], undefined);
+    const isStream = ({ request }: EngineEvent) => request?.["stream"] ?? request?.["streaming"];
+    equal(isStream(await sent({ stream: true })), true);
+    equal(isStream(await sent({})), undefined);
   });
 
   await suite.check("request: ids differ from request to request", async () => {
@@ -119,7 +192,9 @@ export async function requestChecks(suite: Suite, engine: ScriptedEngine, url: s
 
   await suite.check("request: max_tokens left out fills the context", async () => {
     const event = await sent({ max_tokens: null });
-    equal(sampling(event)["max_tokens"], 131072 - (event.prompt_tokens ?? 0));
+    const text = JSON.stringify(event.request);
+    const found = /"max_(?:new_)?tokens": ?(\d+)/.exec(text)?.[1];
+    equal(Number(found), CONTEXT - (event.prompt_tokens ?? 0));
   });
 
   await suite.check("request: a prompt of over 70,000 tokens", async () => {
@@ -143,11 +218,6 @@ export async function requestChecks(suite: Suite, engine: ScriptedEngine, url: s
     await engine.play({ complete: "stop" });
     equal((await ask(url, { ...base, messages: [] })).status, 400);
     equal((await ask(url, { ...base, temperature: 9 })).status, 400);
-    await engine.next("generate", 300).then(
-      () => {
-        throw new Error("the engine got a request");
-      },
-      () => {},
-    );
+    await nothingCame(engine);
   });
 }

