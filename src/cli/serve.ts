@@ -4,7 +4,7 @@ import { doubleAlias } from "../config/aliases.ts";
 import { emptyCaches, missingFiles, selectorProblems } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
-import { cardAliases, doubleCard, parseCard } from "../config/model-cards.ts";
+import { cardAliases, doubleCard, fallbackLoop, namedCards, parseCard } from "../config/model-cards.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
 import { OverloadedError } from "../errors.ts";
@@ -228,6 +228,8 @@ function namedProblems(config: ServeConfig): string[] {
   }
   if (double !== undefined) problems.push(`--model-card: ${double} has two cards`);
   if (alias !== undefined) problems.push(`--model-alias: ${alias} names two models`);
+  const loop = fallbackLoop(namedCards(cards, config.modelAlias));
+  if (loop !== undefined) problems.push(`--model-card: fallbacks go round in a circle: ${loop.join(" -> ")}`);
   return problems;
 }
 

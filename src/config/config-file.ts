@@ -46,7 +46,7 @@ export function readConfigFile(options: Iterable<Option>, path: string, problems
 
   const lines = linesOfKeys(text);
   const known = new Map<string, Option>();
-  for (const option of options) known.set(option.flag, option);
+  for (const option of options) for (const key of [option.flag, ...(option.fileKeys ?? [])]) known.set(key, option);
   for (const [key, value] of Object.entries(document)) {
     const at = lines.get(key);
     const line = at?.at(-1);
@@ -58,10 +58,12 @@ export function readConfigFile(options: Iterable<Option>, path: string, problems
       problems.push(`${name}: there is no such setting${meant === undefined ? "" : `; did you mean ${meant}?`}`);
     } else if (at !== undefined && at.length > 1) {
       problems.push(`${name}: is given twice (also on line ${at[0]})`);
+    } else if (given.has(option.flag)) {
+      problems.push(`${name}: is given twice, also as ${given.get(option.flag)?.source.name.split(" ").at(-1)}`);
     } else if (value === null || value === undefined) {
       problems.push(`${name}: has no value; delete the line to use the default`);
     } else {
-      given.set(key, { source: { kind: "file", name }, value });
+      given.set(option.flag, { source: { kind: "file", name }, value });
     }
   }
   return given;

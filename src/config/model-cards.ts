@@ -1,4 +1,5 @@
 /** Settings of one model, for fleets that serve several: `--model-card` and the list `model-card` of a file. */
+import { parseAlias } from "./aliases.ts";
 import { quoted } from "./given.ts";
 
 /** What is set for one model; the rest is as for all, or found. */
@@ -9,6 +10,13 @@ export interface ModelCard {
   readonly toolCallParser: string | undefined;
   readonly chatTemplate: string | undefined;
   readonly aliases: readonly string[];
+  /** Models that answer in its place where it cannot, best first. */
+  readonly fallbacks: readonly string[];
+  /** In place of the settings of these names; undefined: as for all. */
+  readonly firstTokenTimeoutSecs: number | undefined;
+  readonly interTokenTimeoutSecs: number | undefined;
+  readonly requestTimeoutSecs: number | undefined;
+  readonly hedgeAfterMs: number | undefined;
 }
 
 /** Keys of a card, also by the names of flags and of SMG's cards. */
@@ -18,13 +26,30 @@ const KEYS = {
   tool_parser: "toolCallParser",
   chat_template: "chatTemplate",
   alias: "alias",
+  fallback: "fallback",
+  first_token_timeout_secs: "firstTokenTimeoutSecs",
+  inter_token_timeout_secs: "interTokenTimeoutSecs",
+  request_timeout_secs: "requestTimeoutSecs",
+  hedge_after_ms: "hedgeAfterMs",
 } as const;
 type Key = keyof typeof KEYS;
 
 const isKey = (name: string): name is Key => Object.hasOwn(KEYS, name);
 const KNOWN = Object.keys(KEYS).join(", ");
-/** An id may have colons in it: the first setting ends it. */
-const FORM = /^(.+?)((?::[a-z_]+=[^:]*)+)$/s;
+/** An id may have colons in it, as may values: a setting begins at a colon with a key behind it. */
+const FORM = /^(.+?):([a-z_]+=.*)$/s;
+const BETWEEN = /:(?=[a-z_]+=)/;
+
+/** Keys that a card may have several times. */
+const LISTS: ReadonlySet<string> = new Set(["alias", "fallback"] satisfies (typeof KEYS)[Key][]);
+const MOST_SECONDS = 2_000_000;
+/** Numbers, and the largest of each. */
+const NUMBERS: Readonly<Record<string, number>> = {
+  firstTokenTimeoutSecs: MOST_SECONDS,
+  interTokenTimeoutSecs: MOST_SECONDS,
+  requestTimeoutSecs: MOST_SECONDS,
+  hedgeAfterMs: 600_000,
+} satisfies Partial<Record<(typeof KEYS)[Key], number>>;
 
 /** What is wrong with the text of a card, `ID:key=value:key=value`, or undefined. */
 export function cardProblem(text: string): string | undefined {
@@ -34,8 +59,12 @@ export function cardProblem(text: string): string | undefined {
   for (const [key, value] of pairs(settings)) {
     if (!isKey(key)) return `has a key ${quoted(key)}; there are ${KNOWN}`;
     if (value.trim() === "") return `has no value for ${key}`;
-    if (KEYS[key] !== "alias" && seen.has(KEYS[key])) return `has ${key} twice`;
-    seen.add(KEYS[key]);
+    const name = KEYS[key];
+    if (!LISTS.has(name) && seen.has(name)) return `has ${key} twice`;
+    seen.add(name);
+    const most = NUMBERS[name];
+    if (most !== undefined && !(/^\d{1,9}$/.test(value) && Number(value) <= most))
+      return `has ${quoted(value)} for ${key}, not a whole number from 0 to ${most}`;
   }
   return undefined;
 }
@@ -44,31 +73,43 @@ export function cardProblem(text: string): string | undefined {
 export function parseCard(text: string): ModelCard {
   const [, id = "", settings = ""] = FORM.exec(text) ?? [];
   const given = pairs(settings);
-  const value = (name: string) => given.find(([key]) => isKey(key) && KEYS[key] === name)?.[1];
+  const all = (name: (typeof KEYS)[Key]) =>
+    given.filter(([key]) => isKey(key) && KEYS[key] === name).map(([, value]) => value);
+  const value = (name: (typeof KEYS)[Key]) => all(name)[0];
+  const number = (name: (typeof KEYS)[Key]) => {
+    const text = value(name);
+    return text === undefined ? undefined : Number(text);
+  };
   return {
     id,
     reasoningParser: value("reasoningParser"),
     toolCallParser: value("toolCallParser"),
     chatTemplate: value("chatTemplate"),
-    aliases: given.filter(([key]) => key === "alias").map(([, name]) => name),
+    aliases: all("alias"),
+    fallbacks: all("fallback"),
+    firstTokenTimeoutSecs: number("firstTokenTimeoutSecs"),
+    interTokenTimeoutSecs: number("interTokenTimeoutSecs"),
+    requestTimeoutSecs: number("requestTimeoutSecs"),
+    hedgeAfterMs: number("hedgeAfterMs"),
   };
 }
 
 const pairs = (settings: string): [key: string, value: string][] =>
-  settings
-    .slice(1)
-    .split(":")
-    .map((pair) => {
-      const at = pair.indexOf("=");
-      return [pair.slice(0, at), pair.slice(at + 1)];
-    });
+  settings.split(BETWEEN).map((pair) => {
+    const at = pair.indexOf("=");
+    return [pair.slice(0, at), pair.slice(at + 1)];
+  });
 
-/** The text of a card that a file gives as a group: `id`, the keys, and `aliases` as a list. Undefined where it is none. */
+/** The text of a card that a file gives as a group: `id`, the keys, and `aliases` and `fallbacks` as lists. Undefined where it is none. */
 export function cardText(group: Readonly<Record<string, unknown>>): string | undefined {
-  const { id, aliases = [], ...settings } = group;
-  if (typeof id !== "string" || !Array.isArray(aliases)) return undefined;
-  const all = [...Object.entries(settings), ...aliases.map((name: unknown) => ["alias", name] as const)];
-  const isText = all.every(([, value]) => typeof value !== "object" && !String(value).includes(":"));
+  const { id, aliases = [], fallbacks = [], ...settings } = group;
+  if (typeof id !== "string" || !Array.isArray(aliases) || !Array.isArray(fallbacks)) return undefined;
+  const all = [
+    ...Object.entries(settings),
+    ...aliases.map((name: unknown) => ["alias", name] as const),
+    ...fallbacks.map((name: unknown) => ["fallback", name] as const),
+  ];
+  const isText = all.every(([, value]) => typeof value !== "object" && !BETWEEN.test(String(value)));
   return isText ? [id, ...all.map(([key, value]) => `${key}=${value}`)].join(":") : undefined;
 }
 
@@ -85,3 +126,53 @@ export function doubleCard(cards: readonly ModelCard[]): string | undefined {
 /** The aliases that cards give, as `--model-alias` writes them. */
 export const cardAliases = (cards: readonly ModelCard[]): string[] =>
   cards.flatMap(({ id, aliases }) => aliases.map((alias) => `${alias}=${id}`));
+
+/** Cards by every name of their models. */
+export type CardsByName = ReadonlyMap<string, ModelCard>;
+
+/** Cards by the id and the aliases of their models; `pairs`: further aliases, as `--model-alias` writes them. */
+export function namedCards(cards: readonly ModelCard[], pairs: readonly string[]): CardsByName {
+  const named = new Map<string, ModelCard>();
+  for (const card of cards) for (const alias of card.aliases) named.set(alias, card);
+  for (const [alias, id] of pairs.map(parseAlias)) {
+    const card = cards.find((each) => each.id === id);
+    if (card !== undefined) named.set(alias, card);
+  }
+  for (const card of cards) named.set(card.id, card); // an alias never hides a model of that very name
+  return named;
+}
+
+/** Models that answer in place of one, in their order: each one that its card names, and behind it those that stand in for that one. */
+export function fallbackChain(name: string, cards: CardsByName): readonly string[] {
+  const chain = new Set<string>();
+  const add = (each: string): void => {
+    for (const next of cards.get(each)?.fallbacks ?? []) {
+      if (chain.has(next)) continue;
+      chain.add(next);
+      add(next);
+    }
+  };
+  add(name);
+  return [...chain];
+}
+
+/** Models that fall back on themselves, by whatever way: their names along it, or undefined. */
+export function fallbackLoop(cards: CardsByName): readonly string[] | undefined {
+  const idOf = (name: string): string => cards.get(name)?.id ?? name;
+  const sound = new Set<string>();
+  const find = (id: string, way: readonly string[]): readonly string[] | undefined => {
+    if (way.includes(id)) return [...way.slice(way.indexOf(id)), id];
+    if (sound.has(id)) return undefined;
+    for (const next of cards.get(id)?.fallbacks ?? []) {
+      const loop = find(idOf(next), [...way, id]);
+      if (loop !== undefined) return loop;
+    }
+    sound.add(id);
+    return undefined;
+  };
+  for (const { id } of cards.values()) {
+    const loop = find(id, []);
+    if (loop !== undefined) return loop;
+  }
+  return undefined;
+}

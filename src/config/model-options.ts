@@ -61,10 +61,11 @@ export const modelOptions = {
   },
   modelCard: {
     flag: "model-card",
+    fileKeys: ["models"],
     type: "strings",
     check: cardProblem,
     ofGroup: cardText,
     group: "Model",
-    help: "Settings of one model, ID:key=value:key=value, with reasoning_parser, tool_call_parser, chat_template and alias. A flag for all models goes before it.",
+    help: "Settings of one model, ID:key=value:key=value, with reasoning_parser, tool_call_parser, chat_template, alias, fallback, first_token_timeout_secs, inter_token_timeout_secs, request_timeout_secs and hedge_after_ms; in a file also the list `models`. Parsers and templates for all models go before those of a card.",
   },
 } as const satisfies OptionTable;

@@ -7,6 +7,8 @@ interface OptionBase {
   readonly flag: string;
   /** Other spellings of the flag that are accepted. */
   readonly aliases?: readonly string[];
+  /** Other keys of a file that mean it. */
+  readonly fileKeys?: readonly string[];
   /** Heading in `--help`. */
   readonly group: string;
   /** One sentence for `--help`, without the default. */

@@ -57,7 +57,7 @@ export const resilienceOptions = {
     min: 0,
     max: 600_000,
     group: "Retries",
-    help: "First pause before a retry, in milliseconds. A worker that could not be reached is replaced at once.",
+    help: "First pause before a retry, in milliseconds. A worker that is away, full or too slow is replaced at once.",
   },
   retryMaxBackoffMs: {
     flag: "retry-max-backoff-ms",
@@ -66,7 +66,7 @@ export const resilienceOptions = {
     min: 0,
     max: 600_000,
     group: "Retries",
-    help: "Longest pause before a retry, in milliseconds; a longer Retry-After of a worker is passed on to the client.",
+    help: "Longest pause before a retry, and longest time that a worker which asks for a pause is left out, in milliseconds.",
   },
   retryBackoffMultiplier: {
     flag: "retry-backoff-multiplier",

@@ -63,11 +63,11 @@ export const serveOptions = {
   requestTimeoutSecs: {
     flag: "request-timeout-secs",
     type: "integer",
-    default: 1800,
-    min: 1,
+    default: 0,
+    min: 0,
     max: MOST_SECONDS,
     group: "Requests",
-    help: "Longest time one request may take, in seconds.",
+    help: "Longest time one request may take, in seconds; 0 = as long as it likes.",
   },
   requestIdHeaders: {
     flag: "request-id-headers",

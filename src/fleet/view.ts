@@ -225,6 +225,11 @@ export class FleetView {
     return Object.create(this, { redirected: { value: [name, other] } }) as FleetView;
   }
 
+  /** The id of the model of a name; the name itself where nobody has it. */
+  idOf(name: string): string {
+    return this.named(name)?.id ?? name;
+  }
+
   private named(name: string): Named | undefined {
     const { redirected } = this;
     return this.names.get(redirected?.[0] === name ? redirected[1] : name);

@@ -4,6 +4,7 @@ import { completionRequest, completionResponse } from "../apis/completions/schem
 import { handleGenerate } from "../apis/generate/handle.ts";
 import { generateRequest, generateResponse } from "../apis/generate/schema.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
+import { withFallback } from "../apis/shared/fallback.ts";
 import type { ServerContext } from "./context.ts";
 import { eitherWay } from "./either-way.ts";
 import { type Begin, bodyDetail, jsonBody, routeDetail } from "./route-parts.ts";
@@ -41,7 +42,9 @@ export function completionsRoutes(context: ServerContext, begin: Begin) {
       "/generate",
       ({ body, request, server }) => {
         server?.timeout(request, 0);
-        return handleGenerate(body, context, begin(request, "gnt"));
+        return withFallback(body.model ?? "", context, begin(request, "gnt"), (its, scope) =>
+          handleGenerate(body, its, scope),
+        );
       },
       {
         parse: jsonBody(begin, "gnt", context, generateRequest),

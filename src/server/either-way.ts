@@ -1,5 +1,6 @@
 /** Routes of what HTTP workers offer, too: requests for their models go on as they came, those for other models are understood here. */
 import type { Static, TSchema } from "@sinclair/typebox";
+import { withFallback } from "../apis/shared/fallback.ts";
 import type { HttpEndpoint } from "../engines/http/engine.ts";
 import { EngineFailureError, NoWorkersError } from "../errors.ts";
 import type { FleetView } from "../fleet/view.ts";
@@ -77,9 +78,12 @@ export function eitherWay<S extends TSchema>(
       const its = contextOf(request, context);
       const scope = begin(request, kind);
       const model = modelIn(body as object, its);
-      const way = model === undefined ? undefined : its.fleet.way(model);
-      if (model === undefined || way === undefined || way === "tokens") return handle(checked(body), its, scope);
-      return (way === "http" ? passOn : mixed)(model, body as object, request, its, scope);
+      if (model === undefined) return handle(checked(body), its, scope);
+      return withFallback(model, its, scope, (by, part) => {
+        const way = by.fleet.way(model);
+        if (way === undefined || way === "tokens") return handle(checked(body), by, part);
+        return (way === "http" ? passOn : mixed)(model, body as object, request, by, part);
+      });
     },
   };
 }

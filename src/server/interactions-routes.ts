@@ -1,10 +1,12 @@
 import { Elysia, t } from "elysia";
 import { googleErrorResponse } from "../apis/google/errors.ts";
+import { bareName } from "../apis/interactions/ask.ts";
 import { handleBackground } from "../apis/interactions/background.ts";
 import { handleInteractions } from "../apis/interactions/create.ts";
 import { googleModel, googleModelPage } from "../apis/interactions/models.ts";
 import { interactionObject, interactionsRequest } from "../apis/interactions/schema.ts";
 import { cancelInteraction, deleteInteraction, getInteraction } from "../apis/interactions/stored.ts";
+import { withFallback } from "../apis/shared/fallback.ts";
 import { queryOf } from "../apis/shared/paging.ts";
 import { ModelNotFoundError } from "../errors.ts";
 import type { ServerContext } from "./context.ts";
@@ -31,10 +33,9 @@ function addInteractions(routes: Elysia, version: string, context: ServerContext
       // `async` tells Elysia, which reads the source, that it may reject
       async ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent
-        const scope = scopeOf(request);
-        return body.background === true
-          ? handleBackground(body, context, scope)
-          : handleInteractions(body, path, context, scope);
+        return withFallback(bareName(body.model ?? ""), context, scopeOf(request), (its, scope) =>
+          body.background === true ? handleBackground(body, its, scope) : handleInteractions(body, path, its, scope),
+        );
       },
       {
         parse: jsonBody(begin, "req", context, interactionsRequest),

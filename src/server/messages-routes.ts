@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { anthropicErrorResponse } from "../apis/anthropic/errors.ts";
 import { handleCountTokens, handleMessages } from "../apis/messages/handle.ts";
 import { countTokensRequest, countTokensResponse, messagesRequest, messagesResponse } from "../apis/messages/schema.ts";
+import { withFallback } from "../apis/shared/fallback.ts";
 import type { ServerContext } from "./context.ts";
 import { messageBatchesRoutes } from "./message-batches-routes.ts";
 import { type Begin, jsonBody, routeDetail } from "./route-parts.ts";
@@ -18,7 +19,9 @@ export function messagesRoutes(context: ServerContext, begin: Begin) {
       "/v1/messages",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent
-        return handleMessages(body, context, begin(request, "req"));
+        return withFallback(body.model, context, begin(request, "req"), (its, scope) =>
+          handleMessages(body, its, scope),
+        );
       },
       {
         parse: parse(messagesRequest),

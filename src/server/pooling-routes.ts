@@ -6,6 +6,7 @@ import { embeddingsRequest, embeddingsResponse } from "../apis/embeddings/schema
 import { errorResponse } from "../apis/openai/errors.ts";
 import { handleRerank } from "../apis/rerank/handle.ts";
 import { rerankRequest, rerankResponse } from "../apis/rerank/schema.ts";
+import { withFallback } from "../apis/shared/fallback.ts";
 import type { ServerContext } from "./context.ts";
 import { eitherWay } from "./either-way.ts";
 import { type Begin, bodyDetail, jsonBody, patient, routeDetail, type Timeouts } from "./route-parts.ts";
@@ -67,7 +68,9 @@ export function poolingRoutes(context: ServerContext, begin: Begin) {
       "/v1/classify",
       ({ body, request, server }) => {
         patient(request, server);
-        return handleClassify(body, context, begin(request, "classify"));
+        return withFallback(body.model, context, begin(request, "classify"), (its, scope) =>
+          handleClassify(body, its, scope),
+        );
       },
       {
         parse: jsonBody(begin, "classify", context, classifyRequest),

@@ -10,6 +10,8 @@ export interface RequestScope {
   readonly signal: AbortSignal;
   /** Ends the work for the request; the first reason counts. */
   abort(reason: GatewayError): void;
+  /** It may take so long in all, whatever is set for all requests; 0 = as long as it likes. */
+  limit(seconds: number): void;
   /** The request is over, well or badly. Exactly one call counts. */
   finish(): void;
 }
@@ -19,10 +21,14 @@ export const DEFAULT_TENANT = "default";
 
 /** A timer set for longer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const inTimer = (ms: number): number => Math.min(Math.max(ms, 0), LONGEST_TIMER_MS);
 
 class OpenRequest implements RequestScope {
   readonly startedAt = performance.now();
   private readonly controller = new AbortController();
+  /** It has a limit of its own. */
+  isLimited = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly onGone = () => this.abort(new ClientClosedError());
 
   constructor(
@@ -43,7 +49,16 @@ class OpenRequest implements RequestScope {
     if (!this.signal.aborted) this.controller.abort(reason);
   }
 
+  limit(seconds: number): void {
+    this.isLimited = true;
+    clearTimeout(this.timer);
+    if (seconds === 0) return;
+    const left = this.startedAt + seconds * 1000 - performance.now();
+    this.timer = setTimeout(() => this.abort(new RequestTimeoutError(seconds)), inTimer(left));
+  }
+
   finish(): void {
+    clearTimeout(this.timer);
     this.client.removeEventListener("abort", this.onGone);
     this.onFinish(this);
   }
@@ -59,7 +74,7 @@ export class RequestScopes {
   /** Requests so far. */
   begun = 0;
 
-  /** `onFinished` is called once for each request. */
+  /** `timeoutSecs`: 0 = no limit. `onFinished` is called once for each request. */
   constructor(
     private readonly timeoutSecs: number,
     private readonly onFinished: (scope: RequestScope) => void = () => {},
@@ -74,7 +89,7 @@ export class RequestScopes {
     const request = new OpenRequest(id, tenant, client, this.onFinish);
     this.begun++;
     this.open.add(request);
-    if (this.timer === undefined) this.watch(request);
+    if (this.timeoutSecs > 0 && this.timer === undefined) this.watch(request);
     return request;
   }
 
@@ -90,13 +105,13 @@ export class RequestScopes {
   /** One timer for all: it waits for the request that began first, and then for the first one that is left. */
   private watch(first: OpenRequest): void {
     const left = first.startedAt + this.timeoutSecs * 1000 - performance.now();
-    this.timer = setTimeout(() => this.expire(), Math.min(Math.max(left, 0), LONGEST_TIMER_MS));
+    this.timer = setTimeout(() => this.expire(), inTimer(left));
   }
 
   private expire(): void {
     const limit = performance.now() - this.timeoutSecs * 1000;
     for (const request of this.open) {
-      if (request.signal.aborted) continue;
+      if (request.signal.aborted || request.isLimited) continue;
       if (request.startedAt > limit) {
         this.watch(request);
         return;

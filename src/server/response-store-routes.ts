@@ -13,6 +13,7 @@ import {
   itemList,
 } from "../apis/responses-store/schema.ts";
 import { cancelResponse, deleteResponse, listInputItems, retrieveResponse } from "../apis/responses-store/stored.ts";
+import { withFallback } from "../apis/shared/fallback.ts";
 import { queryOf } from "../apis/shared/paging.ts";
 import { UpgradeRequiredError } from "../errors.ts";
 import type { ServerContext } from "./context.ts";
@@ -52,7 +53,7 @@ export function responseStoreRoutes(context: ServerContext, begin: Begin) {
       "/v1/responses/compact",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // the model writes a summary
-        return handleCompact(body, context, scopeOf(request));
+        return withFallback(body.model, context, scopeOf(request), (its, scope) => handleCompact(body, its, scope));
       },
       {
         parse: parse(compactRequest),

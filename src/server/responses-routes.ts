@@ -3,6 +3,7 @@ import { errorResponse } from "../apis/openai/errors.ts";
 import { handleResponses } from "../apis/responses/create.ts";
 import { responseObject, responsesRequest } from "../apis/responses/schema.ts";
 import { handleBackground } from "../apis/responses-store/background.ts";
+import { withFallback } from "../apis/shared/fallback.ts";
 import type { ServerContext } from "./context.ts";
 import { responseStoreRoutes } from "./response-store-routes.ts";
 import { type Begin, jsonBody, routeDetail } from "./route-parts.ts";
@@ -16,8 +17,8 @@ export function responsesRoutes(context: ServerContext, begin: Begin) {
     // `async` tells Elysia, which reads the source, that it may reject
     async ({ body, request, server }) => {
       server?.timeout(request, 0); // a long prefill is silent
-      const scope = begin(request, "req");
-      return body.background === true ? handleBackground(body, context, scope) : handleResponses(body, context, scope);
+      const handle = body.background === true ? handleBackground : handleResponses;
+      return withFallback(body.model, context, begin(request, "req"), (its, scope) => handle(body, its, scope));
     },
     {
       parse: jsonBody(begin, "req", context, responsesRequest),

@@ -23,6 +23,7 @@ export function trialScope(whole: RequestScope): TrialScope {
       if (isKept) whole.abort(reason);
       else own.abort(reason);
     },
+    limit: (seconds) => whole.limit(seconds),
     finish() {
       isFinished = true;
       whole.signal.removeEventListener("abort", onAbort);

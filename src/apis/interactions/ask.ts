@@ -44,10 +44,12 @@ export function checkRequest(
       throw new UnsupportedError(`generation_config.${name}: an interaction has one answer`, where(name));
 }
 
+/** A model's name without Google's prefix. */
+export const bareName = (name: string): string => (name.startsWith("models/") ? name.slice("models/".length) : name);
+
 /** The fleet's name of a model that a client may call `models/NAME`, as Google's lists have it. Throws ModelNotFoundError. */
 export function modelName(name: string, fleet: Pick<FleetView, "model">): string {
-  const bare = name.startsWith("models/") ? name.slice("models/".length) : name;
-  for (const candidate of new Set([name, bare])) {
+  for (const candidate of new Set([name, bareName(name)])) {
     try {
       fleet.model(candidate);
       return candidate;

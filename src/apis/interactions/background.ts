@@ -5,10 +5,13 @@ import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { startRun } from "../shared/background.ts";
+import { prepareCall } from "../shared/call.ts";
 import type { EventLog } from "../shared/event-log.ts";
 import { eventTexts } from "../shared/events.ts";
+import { callWithFallback } from "../shared/fallback.ts";
 import { jsonResponse } from "../shared/paging.ts";
 import { writerSink } from "../shared/turn-writer.ts";
+import { bareName, modelName } from "./ask.ts";
 import { interactionWriter, type PreparedInteraction, prepareInteraction } from "./create.ts";
 import { InteractionCancelledError } from "./errors.ts";
 import { followInteraction } from "./follow.ts";
@@ -61,7 +64,7 @@ export async function handleBackground(
 }
 
 async function run(
-  prepared: PreparedInteraction,
+  asked: PreparedInteraction,
   log: EventLog,
   end: (row: NewResponse) => Promise<void>,
   context: ServerContext,
@@ -69,6 +72,9 @@ async function run(
 ): Promise<void> {
   // what comes when the result is stored is not logged: `followInteraction` makes it of that
   const out = eventTexts((json) => log.append(json));
+  const { ask, head } = asked;
+  const prepare = (its: ServerContext) => prepareCall({ ...ask, model: modelName(head.model, its.fleet) }, its, scope);
+  const prepared = { ...asked, call: callWithFallback(asked.call, bareName(head.model), context, prepare) };
   const writer = interactionWriter(prepared, out, context, scope, (kept) => end(interactionRow(kept, scope.tenant)));
   writer.begun();
   await prepared.call.run(writerSink(writer, prepared.call), scope.signal).done;

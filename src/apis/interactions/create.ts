@@ -5,7 +5,7 @@ import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { collectAnswer, streamAnswer } from "../shared/answer.ts";
-import { type PreparedCall, prepareCall } from "../shared/call.ts";
+import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
 import { RunOverError } from "../shared/event-log.ts";
 import { type EventWriter, ServerSentEvents } from "../shared/events.ts";
 import { loadContext } from "../shared/history.ts";
@@ -23,6 +23,7 @@ import { InteractionWriter } from "./writer.ts";
 export interface PreparedInteraction {
   readonly head: InteractionHead;
   readonly call: PreparedCall;
+  readonly ask: TextAsk;
   readonly previousId: string | undefined;
   /** The request's own steps: JSON texts. */
   readonly input: readonly string[];
@@ -71,6 +72,7 @@ export async function prepareInteraction(
       echo: echoOf(body),
     },
     call,
+    ask,
     previousId,
     input,
     stores,

@@ -9,6 +9,7 @@ import { anthropicError } from "../anthropic/errors.ts";
 import { createMessage } from "../messages/handle.ts";
 import { type MessagesRequest, messagesRequest } from "../messages/schema.ts";
 import { compiledSchema } from "../shared/compiled-schema.ts";
+import { withFallback } from "../shared/fallback.ts";
 
 /** What a request came to. */
 export type ItemResult = "succeeded" | "errored" | "canceled" | "expired";
@@ -53,7 +54,7 @@ async function answered(json: string, context: ServerContext, scope: RequestScop
     throw new InvalidRequestError("A request of a batch cannot be streamed", { param: "stream" });
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createMessage(params, raw, context, scope);
+      return await withFallback(params.model, context, scope, (its, part) => createMessage(params, raw, its, part));
     } catch (error) {
       const isBusy = error instanceof GatewayError && error.retryAfterSecs !== undefined;
       if (!isBusy || error instanceof ShuttingDownError || scope.signal.aborted || attempt === ATTEMPTS) throw error;

@@ -5,6 +5,7 @@ import type { Model } from "../../fleet/view.ts";
 import { engineFailure } from "../../generation/engine-failure.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { limitTotal } from "../shared/call.ts";
 import { takingTurns } from "../tokens/turns.ts";
 import type { PoolingInput } from "./inputs.ts";
 import type { PoolingOptions } from "./schema.ts";
@@ -39,6 +40,7 @@ export async function embedAll(
   scope: RequestScope,
 ): Promise<Embedded> {
   scope.signal.throwIfAborted();
+  limitTotal(model, context, scope);
   const stop = new AbortController();
   const { signal } = stop;
   const onAbort = () => stop.abort(scope.signal.reason);

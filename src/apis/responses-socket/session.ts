@@ -19,12 +19,14 @@ import {
   type PreparedResponse,
   prepareResponse,
   runResponse,
+  withOtherModels,
 } from "../responses/create.ts";
 import { responseObject, usageOf } from "../responses/object.ts";
 import type { Loose, ResponsesRequest } from "../responses/schema.ts";
 import { responseStore } from "../responses/state.ts";
-import { countPrompt } from "../shared/call.ts";
+import { countPrompt, withRun } from "../shared/call.ts";
 import type { EventWriter } from "../shared/events.ts";
+import { withFallback } from "../shared/fallback.ts";
 import { type CreateEvent, clientEvent, laneOf, parseMessage } from "./client-events.ts";
 import { ResponseMemory } from "./memory.ts";
 import { Steering } from "./steering.ts";
@@ -170,7 +172,9 @@ export class ResponsesSession {
 
   /** What is asked, and what answers it. */
   private async toRun(request: ResponsesRequest, scope: RequestScope, before?: readonly Loose[]): Promise<Work> {
-    const prepared = await prepareResponse(request, this.context, scope, before);
+    const prepared = await withFallback(request.model, this.context, scope, (its, part) =>
+      prepareResponse(request, its, part, before),
+    );
     return [prepared, (out) => this.run(prepared, out, scope)];
   }
 
@@ -183,19 +187,16 @@ export class ResponsesSession {
 
   private async run(prepared: PreparedResponse, out: EventWriter, scope: RequestScope): Promise<Loose> {
     let running: RunningGeneration | undefined;
-    const { call } = prepared;
+    const { call } = withOtherModels(prepared, this.context, scope);
     try {
       const watched: PreparedResponse = {
         ...prepared,
-        call: {
-          ...call,
-          run: (sink, signal) => {
-            running = call.run(sink, signal);
-            this.generations.add(running);
-            if (this.paused) running.pause();
-            return running;
-          },
-        },
+        call: withRun(call, (sink, signal) => {
+          running = call.run(sink, signal);
+          this.generations.add(running);
+          if (this.paused) running.pause();
+          return running;
+        }),
       };
       return await runResponse(watched, out, this.context, scope);
     } finally {

@@ -3,7 +3,7 @@ import { ClientClosedError, UnsupportedError } from "../../errors.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
-import { prepareResponse, runResponse } from "../responses/create.ts";
+import { prepareResponse, runResponse, withOtherModels } from "../responses/create.ts";
 import { ResponseCancelledError } from "../responses/errors.ts";
 import { responseObject } from "../responses/object.ts";
 import type { ResponsesRequest } from "../responses/schema.ts";
@@ -42,7 +42,7 @@ export async function handleBackground(
         // what comes when the result is stored is not logged: `followResponse` makes it of that
         work: (own, log, end) =>
           runResponse(
-            prepared,
+            withOtherModels(prepared, context, own),
             eventTexts((json) => log.append(json)),
             context,
             own,

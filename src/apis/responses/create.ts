@@ -9,6 +9,7 @@ import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
 import { RunOverError } from "../shared/event-log.ts";
 import { type EventWriter, ServerSentEvents } from "../shared/events.ts";
+import { callWithFallback } from "../shared/fallback.ts";
 import { newId } from "../shared/ids.ts";
 import { writerSink, writerStreamSink } from "../shared/turn-writer.ts";
 import { type AskedConversation, checkRequest, textAsk, wantsLogprobs } from "./ask.ts";
@@ -112,6 +113,20 @@ function shareToDrop({ tokens, limit }: ContextLengthError, answer: number | und
   if (tokens === undefined || limit === undefined || tokens <= 0) return 0.25;
   const room = Math.min(answer ?? limit / 8, limit / 4);
   return Math.min(Math.max(1 - (limit - room) / tokens, 0.02), 0.9);
+}
+
+/**
+ * The same, but that its call becomes one of another model where the first has no worker that can (see `fallbacks` of model cards). For
+ * responses that clients have been told of when their calls begin.
+ */
+export function withOtherModels(
+  prepared: PreparedResponse,
+  context: ServerContext,
+  scope: RequestScope,
+): PreparedResponse {
+  const { request, ask, call } = prepared;
+  const prepare = (its: ServerContext) => fittingCall(ask, request, its, scope);
+  return { ...prepared, call: callWithFallback(call, request.model, context, prepare) };
 }
 
 export interface RunOptions {

@@ -64,6 +64,7 @@ export interface PreparedCall {
 /** Model, template, plan for the tools, prompt, sampling, parsing. Throws GatewayErrors; asks nothing of an engine. */
 export async function prepareCall(ask: TextAsk, context: ServerContext, scope: RequestScope): Promise<PreparedCall> {
   const model = generating(ask.model, context);
+  limitTotal(model, context, scope);
   const { conversation, constraint: own } = ask;
   const planned = await planFor(conversation, model, own, ask.param);
   const prompt = await promptOf(planned, model, context, scope, ask);
@@ -98,6 +99,10 @@ export async function prepareCall(ask: TextAsk, context: ServerContext, scope: R
   };
 }
 
+/** The same call, run in another way. */
+export const withRun = (call: PreparedCall, run: PreparedCall["run"]): PreparedCall =>
+  Object.create(call, { run: { value: run } }) as PreparedCall;
+
 /** Tokens of a conversation's prompt, with all that tools and constraints add to it. Throws GatewayErrors, but not for prompts that are too long. */
 export async function countPrompt(
   ask: Pick<TextAsk, "model" | "conversation" | "constraint" | "param">,
@@ -113,6 +118,7 @@ export async function countPrompt(
 /** The same for a prompt that is no conversation. */
 export async function prepareRaw(ask: RawAsk, context: ServerContext, scope: RequestScope): Promise<PreparedCall> {
   const model = generating(ask.model, context);
+  limitTotal(model, context, scope);
   const { prompt: given, addSpecialTokens, param } = ask;
   const prompt =
     typeof given === "string"
@@ -137,6 +143,12 @@ function generating(name: string, { fleet }: ServerContext): Model {
   if (model.entry.pooling !== undefined)
     throw new InvalidRequestError(`The model '${model.entry.id}' gives vectors, not text`, { param: "model" });
   return model;
+}
+
+/** A model may have a limit of its own for the whole of a request. */
+export function limitTotal({ entry }: Model, { fleet, config }: ServerContext, scope: RequestScope): void {
+  const seconds = fleet.policy.totalSecsOf(entry.id);
+  if (seconds !== config.requestTimeoutSecs) scope.limit(seconds);
 }
 
 const sampled = (ask: Ask, model: Model, prompt: Prompt, constraint: Constraint | undefined): SamplingParams =>

@@ -19,8 +19,8 @@ export interface TurnWriter extends TurnListener {
 }
 
 /** The sink of a writer. */
-export function writerSink(writer: TurnWriter, { isClamped }: Pick<PreparedCall, "isClamped">): AnswerSink {
-  const turn = turnSink(writer, { isClamped });
+export function writerSink(writer: TurnWriter, call: Pick<PreparedCall, "isClamped">): AnswerSink {
+  const turn = turnSink(writer, call);
   return {
     begun: (counts) => turn.begun?.(counts),
     emit: (event) => turn.emit(event),

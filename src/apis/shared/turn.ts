@@ -50,7 +50,7 @@ export interface TurnListener {
  */
 export function turnSink(
   listener: TurnListener,
-  { isClamped, dropsReasoning = false }: { readonly isClamped: boolean; readonly dropsReasoning?: boolean },
+  shape: { readonly isClamped: boolean; readonly dropsReasoning?: boolean },
 ): AnswerSink {
   let open: TurnItem | undefined;
   /** Of the text of the open item. A list of them is cheaper than one text that grows by each token. */
@@ -85,7 +85,7 @@ export function turnSink(
         return;
       }
       case "reasoning": {
-        if (dropsReasoning) return;
+        if (shape.dropsReasoning === true) return;
         const item = open?.kind === "reasoning" ? open : start({ kind: "reasoning", at: next++, text: "" });
         pieces.push(part.text);
         listener.delta(item, part.text, undefined);
@@ -126,7 +126,7 @@ export function turnSink(
         close(open?.kind !== "call" && reason !== "length");
         const matchedStop = finish?.matchedStop;
         const counts = { promptTokens, cachedTokens, completionTokens, reasoningTokens };
-        listener.ended({ reason, matchedStop, isClamped, ...counts });
+        listener.ended({ reason, matchedStop, isClamped: shape.isClamped, ...counts });
       } else {
         failure = event.error;
         close(false);

@@ -1,4 +1,5 @@
 /** What is done when a worker fails, and how long anybody waits, as set. */
+import { fallbackChain, namedCards, parseCard } from "../../config/model-cards.ts";
 import type { ServeConfig } from "../../config/serve-options.ts";
 import type { AttemptRules } from "./attempts.ts";
 
@@ -17,8 +18,12 @@ export interface ModelLimits extends TimeLimits {
 
 export interface DispatchPolicy {
   readonly rules: AttemptRules;
-  /** `model`: its id. */
+  /** `model`: its id, here as below. */
   limitsOf(model: string): ModelLimits;
+  /** Seconds that a request may take in all; 0 = as long as it likes. */
+  totalSecsOf(model: string): number;
+  /** Models that answer in place of one, by any name of it, in their order. */
+  fallbacksOf(name: string): readonly string[];
 }
 
 const NO_LIMITS: ModelLimits = { firstTokenMs: 0, interTokenMs: 0, hedgeAfterMs: 0 };
@@ -27,9 +32,12 @@ const NO_LIMITS: ModelLimits = { firstTokenMs: 0, interTokenMs: 0, hedgeAfterMs:
 export const DEFAULT_POLICY: DispatchPolicy = {
   rules: { attempts: 5, initialBackoffMs: 50, maxBackoffMs: 30_000, multiplier: 1.5, jitter: 0.2 },
   limitsOf: () => NO_LIMITS,
+  totalSecsOf: () => 0,
+  fallbacksOf: () => [],
 };
 
 export function dispatchPolicy(config: ServeConfig): DispatchPolicy {
+  const cards = namedCards(config.modelCard.map(parseCard), config.modelAlias);
   const forAll: ModelLimits = {
     firstTokenMs: config.firstTokenTimeoutSecs * 1000,
     interTokenMs: config.interTokenTimeoutSecs * 1000,
@@ -43,6 +51,17 @@ export function dispatchPolicy(config: ServeConfig): DispatchPolicy {
       multiplier: config.retryBackoffMultiplier,
       jitter: config.retryJitterFactor,
     },
-    limitsOf: () => forAll,
+    limitsOf(model) {
+      const card = cards.get(model);
+      if (card === undefined) return forAll;
+      const ms = (secs: number | undefined) => (secs === undefined ? undefined : secs * 1000);
+      return {
+        firstTokenMs: ms(card.firstTokenTimeoutSecs) ?? forAll.firstTokenMs,
+        interTokenMs: ms(card.interTokenTimeoutSecs) ?? forAll.interTokenMs,
+        hedgeAfterMs: card.hedgeAfterMs ?? forAll.hedgeAfterMs,
+      };
+    },
+    totalSecsOf: (model) => cards.get(model)?.requestTimeoutSecs ?? config.requestTimeoutSecs,
+    fallbacksOf: (name) => fallbackChain(name, cards),
   };
 }

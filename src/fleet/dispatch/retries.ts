@@ -17,6 +17,8 @@ export interface DispatchObserver {
   budgetDenied(): void;
   /** A second worker was asked beside a slow one, and began before it, or not. */
   hedged(result: "won" | "lost"): void;
+  /** Another model answers in the place of the one that was asked for. */
+  fellBack(from: string, to: string): void;
 }
 
 /** For whom nobody counts. */
@@ -26,6 +28,7 @@ export const UNOBSERVED: DispatchObserver = {
   exhausted() {},
   budgetDenied() {},
   hedged() {},
+  fellBack() {},
 };
 
 /** A worker was lost before it began. */

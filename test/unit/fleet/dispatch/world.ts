@@ -56,10 +56,15 @@ export function world(count: number, { limits, rules, budget, breaker }: WorldOp
     exhausted: (kind) => told.push(`exhausted ${kind}`),
     budgetDenied: () => told.push("denied"),
     hedged: (result) => told.push(`hedge ${result}`),
+    fellBack() {},
   };
   const base = DEFAULT_POLICY.limitsOf(MODEL);
   const fleet = new FleetView(board, 0, ({ id }) => engines[Number(id)]!, {
-    policy: { rules: { ...DEFAULT_POLICY.rules, jitter: 0, ...rules }, limitsOf: () => ({ ...base, ...limits }) },
+    policy: {
+      ...DEFAULT_POLICY,
+      rules: { ...DEFAULT_POLICY.rules, jitter: 0, ...rules },
+      limitsOf: () => ({ ...base, ...limits }),
+    },
     observer,
     clock,
     retryBudget: budget,
