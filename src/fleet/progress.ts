@@ -19,15 +19,17 @@ export interface Movement {
   running(slot: number): number;
   /** How long nothing has come though there were requests, in milliseconds. */
   silentMs(slot: number, now: number): number;
+  /** When something last came; only that moves it. 0 = never. */
+  lastProgress(slot: number, now: number): number;
   /** Somebody could not reach it a moment ago. */
   isAvoided(slot: number, now: number): boolean;
 }
 
 /** One worker that has requests. */
 interface Watched {
-  /** When something last came; earlier examinations are forgotten with it. */
-  moved: number;
-  /** When it was last examined; else as `moved`. */
+  /** Since when it has been silent; earlier examinations are forgotten when that changes. */
+  silent: number;
+  /** When it was last examined; else as `silent`. */
   since: number;
   isExamined: boolean;
   /** What it said of its load then. */
@@ -50,6 +52,8 @@ export function watchProgress(
   log: Logger,
 ): ProgressMonitor {
   const watched = new Map<WorkerRecord, Watched>();
+  /** When something had last come of each. */
+  const outputs = new WeakMap<WorkerRecord, number>();
   const lookMs = Math.min(Math.max(stallMs * LATE, SHORTEST_LOOK_MS), LONGEST_LOOK_MS);
   let callOff = () => {};
 
@@ -59,6 +63,7 @@ export function watchProgress(
     for (const record of workers()) {
       if (record.status === "draining" || record.found === undefined) continue;
       if (board.isAvoided(record.slot, now)) record.life.look();
+      forgive(record, board.lastProgress(record.slot, now));
       if (board.running(record.slot) === 0) continue;
       seen.add(record);
       lookAt(record, now);
@@ -67,12 +72,18 @@ export function watchProgress(
     callOff = clock.after(watched.size > 0 ? lookMs : lookMs * IDLE_FACTOR, look);
   }
 
+  /** Earlier stalls are forgiven for what comes of a worker only: new requests are sent to it however often it froze. */
+  function forgive(record: WorkerRecord, output: number): void {
+    if (output === (outputs.get(record) ?? 0)) return;
+    outputs.set(record, output);
+    record.life.moved();
+  }
+
   function lookAt(record: WorkerRecord, now: number): void {
-    const moved = now - board.silentMs(record.slot, now);
+    const silent = now - board.silentMs(record.slot, now);
     let its = watched.get(record);
-    if (its === undefined || moved > its.moved + COARSE_MS) {
-      if (its !== undefined) record.life.moved();
-      its = { moved, since: moved, isExamined: false, load: undefined };
+    if (its === undefined || silent > its.silent + COARSE_MS) {
+      its = { silent, since: silent, isExamined: false, load: undefined };
       watched.set(record, its);
     }
     if (its.isExamined || now - its.since < stallMs || record.life.isUnwatched) return;

@@ -190,6 +190,18 @@ export class FleetBoard {
     return Math.max(0, Math.min(silent, busy));
   }
 
+  /** When anything last came from a worker, in milliseconds since 1970; 0 = never. New requests do not change it. */
+  lastProgress(slot: number, now = Date.now()): number {
+    const { board } = this;
+    let ago = Number.POSITIVE_INFINITY;
+    for (let thread = 0; thread < board.threads; thread++) {
+      const at = this.mine(slot, thread);
+      const progressAt = at < 0 ? 0 : board.load(at + Column.progressAt);
+      if (progressAt !== 0) ago = Math.min(ago, since(progressAt, now));
+    }
+    return ago === Number.POSITIVE_INFINITY ? 0 : Math.floor(now / 100) * 100 - ago;
+  }
+
   /** Only control does. */
   setLoad(slot: number, load: ReportedLoad, now = Date.now()): void {
     writeLoad(this.board, slot, load, now);

@@ -72,6 +72,41 @@ describe("a worker that does not move", () => {
   });
 });
 
+test("new requests after an idle moment forgive nothing: one that answers and does not move stays out longer each time", async () => {
+  const { clock, board, record, its } = await busyWorld();
+  its.loads = [rank({ running: 1 })];
+  /** Sends it a request whenever it has none, and takes it back when it is out, as other workers then get it. */
+  let [isBooked, outMs] = [true, 0];
+  const outs: number[] = [];
+  for (let i = 0; i < 1000; i++) {
+    await clock.pass(1000);
+    const isOut = record.status === "not_ready";
+    if (isOut) outMs += 1000;
+    else if (outMs > 0) {
+      outs.push(outMs);
+      outMs = 0;
+    }
+    if (isOut === isBooked) {
+      if (isOut) board.release(record.slot, 0);
+      else board.book(record.slot, 0, 0, clock.now());
+      isBooked = !isOut;
+    }
+  }
+  expect(outs.length).toBeGreaterThan(2);
+  for (const [i, ms] of outs.entries()) if (i > 0) expect(ms).toBeGreaterThan(1.5 * outs[i - 1]!);
+});
+
+test("new requests at once, while it is out, do not let it return", async () => {
+  const { clock, board, record, its } = await busyWorld();
+  its.loads = [rank({ running: 1 })];
+  await clock.pass(2 * STALL + 15_000);
+  expect(record.status).toBe("not_ready");
+  board.release(record.slot, 0);
+  board.book(record.slot, 0, 0, clock.now()); // before anybody looks
+  await clock.pass(15_000);
+  expect(record.status).toBe("not_ready");
+});
+
 test("a worker that moves is not examined, however long its requests take", async () => {
   const { clock, record, its, begun, progress } = await busyWorld();
   begun();

@@ -133,6 +133,26 @@ describe("a worker's load", () => {
     expect(board.kvTenths(slot)).toBe(0);
   });
 
+  test("only what comes moves the time of the last progress", () => {
+    const board = FleetBoard.create(2);
+    const slot = board.claim();
+    const last = (after: number) => board.lastProgress(slot, NOW + after) - NOW;
+    board.book(slot, 0, 10, NOW);
+    expect(board.lastProgress(slot, NOW + 5000)).toBe(0);
+    board.begun(slot, 0, 10, NOW + 1000);
+    expect([last(1000), last(1099), last(60_000)]).toEqual([1000, 1000, 1000]);
+    board.release(slot, 0, 10, true);
+    board.book(slot, 1, 0, NOW + 9000);
+    expect(last(9000)).toBe(1000);
+    board.progress(slot, 1, NOW + 9500);
+    board.progress(slot, 0, NOW + 9300);
+    expect(last(20_000)).toBe(9500);
+    board.free(slot);
+    const next = board.claim();
+    board.book(next, 0, 0, NOW + 30_000);
+    expect(board.lastProgress(next, NOW + 30_000)).toBe(0);
+  });
+
   test("silence begins when it has something to do, and ends with everything that comes", () => {
     const board = FleetBoard.create(2);
     const slot = board.claim();
