@@ -7,11 +7,15 @@ import type { SoakWorker } from "./workers.ts";
 /** Time after which the gateway gives a request up: what stalled ends so. */
 export const TIMEOUT_SECS = 20;
 
-/** Timers are short, so that what the gateway does about dead and frozen engines is done many times. */
+/**
+ * Timers are short, so that what the gateway does about dead and frozen engines is done many times, and the cache of prompts is small, so
+ * that it is full before the memory counts.
+ */
 const FLAGS =
   `--request-timeout-secs ${TIMEOUT_SECS} --first-token-timeout-secs 10 --inter-token-timeout-secs 10 ` +
   "--worker-stall-secs 3 --health-check-interval-secs 2 --health-check-timeout-secs 2 --health-success-threshold 1 " +
-  "--cb-timeout-duration-secs 2 --cb-window-duration-secs 10 --drain-timeout-secs 10 --log-level warn";
+  "--cb-timeout-duration-secs 2 --cb-window-duration-secs 10 --drain-timeout-secs 10 " +
+  "--tokenizer-cache-l0-max-entries 256 --log-level warn";
 
 interface ListedWorker {
   readonly url: string;
