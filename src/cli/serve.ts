@@ -16,6 +16,7 @@ import { givenProblem } from "../fleet/given-template.ts";
 import { tokenizerCacheMetrics } from "../fleet/metrics.ts";
 import { withCard } from "../fleet/model-kind.ts";
 import { emptyFleet } from "../fleet/snapshot.ts";
+import { workerTlsProblems } from "../fleet/worker-tls.ts";
 import { HistorySetupError, HistoryUnavailableError } from "../history/errors.ts";
 import { shownHistoryUrl } from "../history/location.ts";
 import { sourceProblem } from "../hub/source.ts";
@@ -58,6 +59,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
     ...missingFiles(config, sourceProblem),
     ...emptyCaches(config),
     ...selectorProblems(config),
+    ...workerTlsProblems(config),
     ...(await discoveryProblems(config)),
     ...namedProblems(config),
     ...historyProblem(config, env),

@@ -116,6 +116,27 @@ export const workerOptions = {
     group: "Workers",
     help: "Key that HTTP workers want, unless they have one of their own.",
   },
+  workerCaCert: {
+    flag: "worker-ca-cert",
+    aliases: ["ca-cert-paths"],
+    type: "strings",
+    group: "Workers",
+    help: "PEM files of the CAs that grpcs:// and https:// workers are believed by; without them the system's.",
+  },
+  workerClientCert: {
+    flag: "worker-client-cert",
+    aliases: ["client-cert-path"],
+    type: "string",
+    group: "Workers",
+    help: "PEM file of the certificate that the gateway shows to grpcs:// and https:// workers.",
+  },
+  workerClientKey: {
+    flag: "worker-client-key",
+    aliases: ["client-key-path"],
+    type: "string",
+    group: "Workers",
+    help: "PEM file of its key.",
+  },
   engineConnections: {
     flag: "engine-connections",
     type: "integer",
@@ -123,7 +144,7 @@ export const workerOptions = {
     min: 1,
     max: 64,
     group: "Workers",
-    help: "Connections of each serving thread to each gRPC worker.",
+    help: "Connections of each serving thread to each gRPC worker; a request goes on the one with the fewest.",
   },
   loadMonitorInterval: {
     flag: "load-monitor-interval",

@@ -12,6 +12,11 @@ export interface ChannelOptions {
   /** How long a ping may stay unanswered before the connection counts as dead, in milliseconds. */
   readonly keepaliveTimeoutMs: number;
   readonly connectTimeoutMs: number;
+  /**
+   * Connections at most, opened as calls need them: each call takes the one with the fewest. 1 by default. Where the peer takes no more
+   * calls on all of them, there are more.
+   */
+  readonly connections?: number;
   /** TLS of `grpcs://`; absent for plain HTTP/2. All members are PEM text. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }

@@ -17,6 +17,8 @@ export interface EngineOptions {
   readonly tls?: NonNullable<ChannelOptions["tls"]>;
   readonly keepaliveTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
+  /** For generations and embeddings; 1 by default. */
+  readonly connections?: number;
   readonly maxReceiveBytes?: number;
 }
 
@@ -60,6 +62,7 @@ export function openChannels(url: string, options: EngineOptions): EngineChannel
     keepaliveMs: options.keepaliveMs,
     keepaliveTimeoutMs: options.keepaliveTimeoutMs ?? 10_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    ...(options.connections !== undefined && { connections: options.connections }),
     ...(secure ? { tls: options.tls ?? {} } : {}),
   };
   // Loaded with the first control call: it costs start time and memory in every thread.

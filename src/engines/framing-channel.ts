@@ -16,11 +16,20 @@ const ENDED_CALL: StreamCall = { cancel() {}, pause() {}, resume() {} };
 export function createFramingChannel(target: string, options: ChannelOptions, open = openSocket): Channel {
   const connections: FramingConnection[] = [];
   const requestHeaders = new RequestHeaders(target, options.tls !== undefined);
+  const { connections: wanted = 1 } = options;
   let keepaliveMs = options.keepaliveMs;
   let closed = false;
 
+  /** The connection with the fewest calls; a new one as long as there are to be more, or where the peer takes no more calls on these. */
   function connectionWithRoom(): FramingConnection {
-    for (const connection of connections) if (connection.hasRoom) return connection;
+    let best: FramingConnection | undefined;
+    let usable = 0;
+    for (const connection of connections) {
+      if (!connection.isUsable) continue;
+      usable++;
+      if (connection.hasRoom && (best === undefined || connection.calls < best.calls)) best = connection;
+    }
+    if (best !== undefined && (best.calls === 0 || usable >= wanted)) return best;
     const connection = new FramingConnection(target, requestHeaders, options, keepaliveMs, open, {
       onGone() {
         const at = connections.indexOf(connection);

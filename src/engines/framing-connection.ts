@@ -67,11 +67,18 @@ export class FramingConnection implements IncomingHandler {
     this.connectTimer = setTimeout(() => this.destroy("connect timeout"), options.connectTimeoutMs);
   }
 
+  /** It takes calls, if not too many. */
+  get isUsable(): boolean {
+    return this.state === "open" || this.state === "connecting";
+  }
+
+  get calls(): number {
+    return this.streams.size + this.waiting.size;
+  }
+
   /** True when a new call may go this way. */
   get hasRoom(): boolean {
-    return (
-      (this.state === "open" || this.state === "connecting") && this.streams.size + this.waiting.size < this.maxStreams
-    );
+    return this.isUsable && this.calls < this.maxStreams;
   }
 
   /** Sends a call soon, or as soon as the connection is up. A call that ends before is never sent. */

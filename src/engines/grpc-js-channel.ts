@@ -61,10 +61,28 @@ function toMetadata(values: Readonly<Record<string, string | Uint8Array>>): Meta
   return metadata;
 }
 
+interface Way {
+  readonly connector: GrpcJsConnector;
+  calls: number;
+}
+
 /** A channel to `target` (`host:port`, IPv6 in brackets) on grpc-js. Connects with the first call. */
 export function createGrpcJsChannel(target: string, options: ChannelOptions): Channel {
-  const connector = new GrpcJsConnector(target, options);
+  const { connections: wanted = 1 } = options;
+  const ways: Way[] = [];
+  let closed = false;
   const running = new Set<GrpcJsCall>();
+
+  /** The connection with the fewest calls, a new one as long as there are to be more. */
+  function leastUsed(): Way {
+    let best: Way | undefined;
+    for (const way of ways) if (best === undefined || way.calls < best.calls) best = way;
+    if (best !== undefined && (best.calls === 0 || ways.length >= wanted)) return best;
+    const way = { connector: new GrpcJsConnector(target, options), calls: 0 };
+    if (closed) way.connector.close();
+    ways.push(way);
+    return way;
+  }
 
   function serverStream(
     path: string,
@@ -72,8 +90,13 @@ export function createGrpcJsChannel(target: string, options: ChannelOptions): Ch
     handler: StreamHandler,
     callOptions: CallOptions = {},
   ): StreamCall {
-    const call = new GrpcJsCall(handler, callOptions, () => running.delete(call));
+    const way = leastUsed();
+    const call = new GrpcJsCall(handler, callOptions, () => {
+      running.delete(call);
+      way.calls--;
+    });
     running.add(call);
+    way.calls++;
     let metadata = new Metadata();
     if (callOptions.metadata !== undefined) {
       try {
@@ -88,7 +111,7 @@ export function createGrpcJsChannel(target: string, options: ChannelOptions): Ch
       call.endLater(new GrpcError(GrpcStatus.CANCELLED, "cancelled by the client"));
       return call;
     }
-    connector.withClient((client, error) => {
+    way.connector.withClient((client, error) => {
       if (client === undefined) call.endLater(error ?? new GrpcError(GrpcStatus.UNAVAILABLE, "cannot connect"));
       else call.start((limits) => client.makeServerStreamRequest(path, asBuffer, asBytes, request, metadata, limits));
     });
@@ -122,7 +145,8 @@ export function createGrpcJsChannel(target: string, options: ChannelOptions): Ch
   }
 
   function close(): void {
-    connector.close();
+    closed = true;
+    for (const { connector } of ways) connector.close();
     for (const call of [...running]) call.fail(new GrpcError(GrpcStatus.UNAVAILABLE, "the channel is closed"));
   }
 

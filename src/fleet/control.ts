@@ -21,6 +21,7 @@ import { snapshotOf } from "./snapshot-of.ts";
 import { Sources } from "./sources.ts";
 import { TokenizerRegistry } from "./tokenizers.ts";
 import type { WorkerSource } from "./worker-source.ts";
+import { workerTls } from "./worker-tls.ts";
 
 /** A worker that is ready, as the start tells of it. */
 export interface ReadyWorker {
@@ -75,11 +76,13 @@ export function startFleetControl(
   const publisher = new Publisher(clock, () =>
     threads.apply(snapshotOf(registry, catalog.entries(), tokenizers.entries())),
   );
-  const door = engineDoor(catalog, httpEngines(config), {
+  const tls = workerTls(config);
+  const door = engineDoor(catalog, httpEngines(config, tls), {
     engine: {
       transport: config.engineTransport,
       keepaliveMs: config.engineKeepaliveSecs * 1000,
       connectTimeoutMs: config.connectTimeoutMs,
+      ...(tls !== undefined && { tls }),
     },
     checksGenerate: config.healthCheckGeneration,
     aliases: (id) => catalog.aliasesOf(id),

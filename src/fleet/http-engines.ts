@@ -1,6 +1,7 @@
 /** Workers that speak HTTP, as control asks them; their code is loaded with the first of them. */
 import type { ServeConfig } from "../config/serve-options.ts";
 import type { EngineFacts } from "../engines/facts.ts";
+import type { HttpTls } from "../engines/http/connection.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
 
@@ -13,12 +14,16 @@ export interface HttpEngines {
 
 type Settings = Pick<ServeConfig, "workerApiKey" | "healthCheckEndpoint" | "connectTimeoutMs">;
 
-export function httpEngines({ workerApiKey, healthCheckEndpoint, connectTimeoutMs }: Settings): HttpEngines {
+export function httpEngines(
+  { workerApiKey, healthCheckEndpoint, connectTimeoutMs }: Settings,
+  tls: HttpTls | undefined,
+): HttpEngines {
   let code: typeof import("../engines/http/create.ts") | undefined;
   const optionsOf = ({ apiKey = workerApiKey, health }: WorkerSpec) => ({
     apiKey,
     healthPath: health?.endpoint ?? healthCheckEndpoint,
     connectTimeoutMs,
+    tls,
   });
   return {
     async connect(url, spec, deadlineMs) {

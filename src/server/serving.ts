@@ -6,6 +6,7 @@ import type { Control } from "../fleet/control-link.ts";
 import { dispatchPolicy } from "../fleet/dispatch/policy.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
+import { workerTls } from "../fleet/worker-tls.ts";
 import { type HistorySetting, openHistory } from "../history/open.ts";
 import { UseFlag } from "../history/use-flag.ts";
 import { createLogger } from "../telemetry/log.ts";
@@ -89,6 +90,7 @@ export function startServing(
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
   const limitBoard = LimitBoard.open(limits, thread);
+  const tls = workerTls(config);
   const fleet = new FleetView(
     FleetBoard.open(board),
     thread,
@@ -97,12 +99,14 @@ export function startServing(
         transport: config.engineTransport,
         keepaliveMs: config.engineKeepaliveSecs * 1000,
         connectTimeoutMs: config.connectTimeoutMs,
+        connections: config.engineConnections,
+        ...(tls !== undefined && { tls }),
       }),
     {
       policy: dispatchPolicy(config),
       createHttpEngine: ({ url, facts, apiKey = config.workerApiKey }) =>
         // one that speaks HTTP has always told of itself
-        createHttpEngine(url, facts!, { apiKey, connectTimeoutMs: config.connectTimeoutMs }),
+        createHttpEngine(url, facts!, { apiKey, connectTimeoutMs: config.connectTimeoutMs, tls }),
       cacheChecks: {
         verifyShare: config.tokenizerCacheVerify,
         onMismatch: (model, { level, hits, mismatches }) =>
