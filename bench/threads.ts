@@ -18,7 +18,8 @@ const GAP_MS = 15;
 /** A stream is carried in time as long as 99 of 100 tokens come within so many milliseconds of the last. */
 const LATE_MS = 2 * GAP_MS;
 const REST_MS = 2000;
-const WARM_UP = "--streams 128 --max-tokens 100 --prompt-tokens 100".split(" ");
+/** Each thread compiles for itself: it must have had its share of tokens before it is measured. */
+const WARM_UP = "--streams 256 --max-tokens 300 --prompt-tokens 100".split(" ");
 
 /** The gateway has its cores to itself only where there are four: two for it, one each for engine and load generator. */
 const APART = PINNED && availableParallelism() >= 4;
@@ -126,11 +127,13 @@ async function main(): Promise<number> {
       await runRound(threads, ladder, Number(values.tokens), round + 1, cells[threads]);
     }
   const of = (threads: Threads, streams: number) => cells[threads].get(streams)!;
-  const dearer = ladder.map(
-    (streams) =>
-      spread(of(1, streams).map((r, i) => (of(2, streams)[i]!.cpu_us_per_token ?? 0) / (r.cpu_us_per_token ?? 0)))
-        .median,
-  );
+  const cost = (threads: Threads, streams: number, round: number) =>
+    of(threads, streams)[round]!.cpu_us_per_token ?? Number.NaN;
+  /** CPU per token of two threads ÷ that of one with the streams named, by rounds. */
+  const costRatio = (one: number, two: number) =>
+    spread(of(1, one).map((_, round) => cost(2, two, round) / cost(1, one, round))).median.toFixed(2);
+  const same = ladder.map((n) => `${costRatio(n, n)} at ${n}`);
+  const twice = ladder.flatMap((n) => (ladder.includes(2 * n) ? [`${costRatio(n, 2 * n)} at ${2 * n} ÷ ${n}`] : []));
   const most = { 1: mostInTime(cells[1]), 2: mostInTime(cells[2]) };
   const where = APART
     ? "The gateway has cores 0 and 1 to itself (core 0 with one thread), the engine core 2, the load generator core 3."
@@ -148,7 +151,7 @@ async function main(): Promise<number> {
     ),
     "",
     `Most streams of these with a gap p99 of at most ${LATE_MS} ms: ${most[1]} with one thread, ${most[2]} with two.`,
-    `CPU per token with two threads ÷ with one: ${ladder.map((n, i) => `${dearer[i]!.toFixed(2)} at ${n}`).join(", ")} streams.`,
+    `CPU per token with two threads ÷ with one: ${same.join(", ")} streams; with twice the streams, so as many for each thread: ${twice.join(", ")}.`,
     "",
   ].join("\n");
   console.log(text);
