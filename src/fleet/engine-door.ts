@@ -13,6 +13,8 @@ import { urlOf, workerAddress } from "./worker-url.ts";
 
 /** Engines whose own health check generates a token: seconds of a busy engine's time. */
 const CHECKS_BY_GENERATING: ReadonlySet<string> = new Set(["sglang", "tokenspeed"]);
+/** Engines whose `grpc.health.v1` says SERVING until the server is stopped, whatever became of the engine behind it. */
+const SERVES_REGARDLESS: ReadonlySet<string> = new Set(["mlx"]);
 /** SGLang waits for the token for up to 20 s. */
 const GENERATION_CHECK_MS = 21_000;
 
@@ -33,7 +35,7 @@ export function engineDoor(
     const byGenerating = CHECKS_BY_GENERATING.has(engine.dialect);
     const said = await engine.serving(deadlineMs);
     if (said === "not_serving") throw new Error("the engine says that it is not serving");
-    if (said === "serving" && !(byGenerating && checksGenerate)) return;
+    if (said === "serving" && !(byGenerating && checksGenerate) && !SERVES_REGARDLESS.has(engine.dialect)) return;
     if (byGenerating && !checksGenerate) {
       await engine.modelInfo(deadlineMs); // a sign of life
       return;

@@ -130,7 +130,7 @@ export class EngineProcess {
     const at = { host: options.host, port: options.port };
     if (options.dialect === "openai") return serveOpenAi(host, options, at);
     const dialect = DIALECTS[options.dialect];
-    const serving = () => this.stopping === undefined && host.alive;
+    const serving = () => this.stopping === undefined;
     return serveGrpc({ ...at, methods: engineMethods(dialect, host, options, serving) });
   }
 }

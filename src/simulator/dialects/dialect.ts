@@ -9,8 +9,8 @@ export interface Dialect {
   readonly proto: ProtoText;
   /** Name of the proto file, as reflection tells it. */
   readonly file: string;
-  /** It serves `grpc.health.v1`. */
-  readonly healthService: boolean;
+  /** Of what `grpc.health.v1` tells: of the engine, or only of the server before it, which serves until it is stopped. */
+  readonly healthService: "engine" | "server" | "none";
   /** Calls by name; what the proto has besides is answered UNIMPLEMENTED. */
   methods(host: SimulatorHost): Readonly<Record<string, GrpcMethod>>;
 }

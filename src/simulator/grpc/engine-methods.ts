@@ -18,7 +18,7 @@ export interface OmittedServices {
 
 /**
  * All calls that an engine of a dialect and age answers, by path. Calls that came later are unknown to it; what is newer in requests
- * is skipped and named in the log, and answers are sent without it.
+ * is skipped and named in the log, and answers are sent without it. `serving`: it is not being stopped.
  */
 export function engineMethods(
   dialect: Dialect,
@@ -45,9 +45,10 @@ export function engineMethods(
   }
   const services = [fullName];
   if (!omitted.noReflection) services.unshift("grpc.reflection.v1alpha.ServerReflection");
-  if (dialect.healthService && !omitted.noHealthService) {
+  if (dialect.healthService !== "none" && !omitted.noHealthService) {
     services.unshift("grpc.health.v1.Health");
-    for (const [path, method] of healthMethods([fullName], serving)) methods.set(path, method);
+    const says = () => serving() && (host.alive || dialect.healthService === "server");
+    for (const [path, method] of healthMethods([fullName], says)) methods.set(path, method);
   }
   if (!omitted.noReflection)
     for (const [path, method] of reflectionMethods({ services, file: protoFile(dialect), age }))

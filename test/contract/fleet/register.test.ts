@@ -78,6 +78,26 @@ describe.each(DIALECTS.flatMap((dialect) => AGES.map((age) => [dialect, age] as 
   }, 40_000);
 });
 
+// the others are asked for tokens only where that is wanted
+test.each([
+  ["vllm", []],
+  ["trtllm", ["--model-path", folder]],
+  ["mlx", []],
+])(
+  "%s whose engine is dead behind its server is not sent anything",
+  async (dialect, args) => {
+    const dead = await engine(["--dialect", dialect]);
+    const checks = ["--health-check-interval-secs", "1", "--health-failure-threshold", "1"];
+    const { ready, admin } = fleet(`grpc://127.0.0.1:${dead.port}`, [...checks, ...args]);
+    await ready;
+    dead.setAlive(false);
+    await until(async () => (await admin.listWorkers())[0]?.status === "not_ready", "not ready");
+    dead.setAlive(true);
+    await until(async () => (await admin.listWorkers())[0]?.status === "ready", "ready again");
+  },
+  40_000,
+);
+
 describe.each(["vllm", "sglang", "llamacpp", "ollama"])("an HTTP server like %s's", (flavor) => {
   test("is taken in by its address and by its URL, and its requests go on as they came", async () => {
     const { port } = await engine(["--dialect", "openai", "--flavor", flavor]);

@@ -105,6 +105,14 @@ test("information, and calls that it does not have", () =>
       expect(await statusOf(client.call(method, {}, types))).toMatchObject({ code: grpc.status.UNIMPLEMENTED });
     engine.setAlive(false);
     expect(await client.call("HealthCheck")).toMatchObject({ healthy: false });
+    // its health service tells of the server alone
+    const raw = (bytes: Buffer) => bytes;
+    const status = await new Promise((resolve, reject) => {
+      client.channel.makeUnaryRequest("/grpc.health.v1.Health/Check", raw, raw, Buffer.alloc(0), (error, reply) =>
+        error ? reject(error) : resolve([...(reply ?? [])]),
+      );
+    });
+    expect(status).toEqual([0x08, 1]); // SERVING
   }));
 
 test("the bundle: 64 KiB pieces with the configuration; old ones of 512 KiB without it", async () => {

@@ -81,7 +81,7 @@ export const mlx: Dialect = {
   name: "mlx",
   proto,
   file: "mlx_engine.proto",
-  healthService: true,
+  healthService: "server",
   methods(host) {
     const { model } = host;
     const coded = codedCalls(proto);

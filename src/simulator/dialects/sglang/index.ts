@@ -69,7 +69,7 @@ export const sglang: Dialect = {
   name: "sglang",
   proto,
   file: "sglang_scheduler.proto",
-  healthService: true,
+  healthService: "engine",
   methods(host) {
     const coded = codedCalls(proto);
     return {

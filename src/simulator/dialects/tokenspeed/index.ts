@@ -64,7 +64,7 @@ export const tokenspeed: Dialect = {
   name: "tokenspeed",
   proto,
   file: "tokenspeed_scheduler.proto",
-  healthService: true,
+  healthService: "engine",
   methods(host) {
     const coded = codedCalls(proto);
     const isOld = host.protocol === "0.4.14";

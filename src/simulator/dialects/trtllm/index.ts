@@ -114,7 +114,7 @@ export const trtllm: Dialect = {
   name: "trtllm",
   proto,
   file: "trtllm_service.proto",
-  healthService: false,
+  healthService: "none",
   methods(host) {
     const { model } = host;
     const coded = codedCalls(proto);

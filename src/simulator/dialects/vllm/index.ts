@@ -36,7 +36,7 @@ export const vllm: Dialect = {
   name: "vllm",
   proto,
   file: "vllm_engine.proto",
-  healthService: true,
+  healthService: "engine",
   methods: (host) => ({
     Generate: generate(host),
     Embed: embed(host),
