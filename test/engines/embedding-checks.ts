@@ -90,6 +90,15 @@ async function checks(url: string): Promise<CaseResult[]> {
     ]);
   }
 
+  const [eating, meal, baby] = await Promise.all(
+    TEXTS.slice(0, 3).map(async ([input]) => {
+      const { body } = await post(url, "/v1/embeddings", { input });
+      return body.data![0]!.embedding as number[];
+    }),
+  );
+  const [near, far] = [dot(eating!, meal!), dot(eating!, baby!)];
+  add("sentences that mean the same are near, others far", near > 0.9 && far < 0.1 ? [] : [`${near} and ${far}`]);
+
   const whole = TEXTS.flatMap(([text, most], i) => (most === null ? [{ text, vector: expected.vectors[i]! }] : []));
   const many = Array.from({ length: 100 }, (_, i) => whole[i % whole.length]!);
   const batch = await post(url, "/v1/embeddings", { input: many.map(({ text }) => text), encoding_format: "base64" });

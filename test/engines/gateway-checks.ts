@@ -22,18 +22,23 @@ const long: ChatBody = {
   ignore_eos: true,
 };
 
+/** An engine whose running requests can be counted. */
+export interface WatchedEngine {
+  readonly dialect: "vllm" | "mlx";
+  readonly url: string;
+}
+
 async function watched(
-  engineUrl: string,
+  { dialect, url }: WatchedEngine,
   work: () => Promise<void>,
 ): Promise<{ records: LoadRecord[]; leftAt: number }> {
-  const watcher = Bun.spawn(
-    [
-      join(enginesFolder, "vllm", "bin", "python"),
-      join(import.meta.dir, "watch_loads.py"),
-      engineUrl.replace("grpc://", ""),
-    ],
-    { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
-  );
+  const python = join(enginesFolder, dialect, "bin", "python");
+  const script = join(import.meta.dir, "watch_loads.py");
+  const watcher = Bun.spawn([python, script, dialect, url.replace("grpc://", "")], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   const records: LoadRecord[] = [];
   let first!: () => void;
   const started = new Promise<void>((resolve) => {
@@ -60,13 +65,14 @@ async function watched(
   return { records, leftAt };
 }
 
-async function freed(
+/** Whether the engine ran the requests of `work`, and none soon after it. */
+export async function freed(
   name: string,
-  engineUrl: string,
+  engine: WatchedEngine,
   requests: number,
   work: () => Promise<void>,
 ): Promise<CaseResult> {
-  const { records, leftAt } = await watched(engineUrl, work);
+  const { records, leftAt } = await watched(engine, work);
   const faults: string[] = [];
   const most = Math.max(...records.map((r) => r.running));
   if (most < requests) faults.push(`the engine was seen running ${most} requests, expected ${requests}`);
@@ -93,15 +99,16 @@ async function atOnce(gatewayUrl: string): Promise<CaseResult> {
 
 /** Clients that go away in the middle of an answer, and many at once. */
 export async function gatewayChecks(gatewayUrl: string, engineUrl: string): Promise<CaseResult[]> {
+  const engine: WatchedEngine = { dialect: "vllm", url: engineUrl };
   const sampled = { ...long, temperature: 1, n: 3 };
   return [
     await atOnce(gatewayUrl),
-    await freed("client leaves a stream", engineUrl, 1, () => askAndLeave(gatewayUrl, long, 20)),
-    await freed("client leaves while waiting for the whole answer", engineUrl, 1, () =>
+    await freed("client leaves a stream", engine, 1, () => askAndLeave(gatewayUrl, long, 20)),
+    await freed("client leaves while waiting for the whole answer", engine, 1, () =>
       askAndHangUp(gatewayUrl, long, 1000),
     ),
-    await freed("client leaves a stream of three choices", engineUrl, 1, () => askAndLeave(gatewayUrl, sampled, 60)),
-    await freed("four clients leave at once", engineUrl, 4, async () => {
+    await freed("client leaves a stream of three choices", engine, 1, () => askAndLeave(gatewayUrl, sampled, 60)),
+    await freed("four clients leave at once", engine, 4, async () => {
       await Promise.all(Array.from({ length: 4 }, () => askAndLeave(gatewayUrl, long, 40)));
     }),
   ];

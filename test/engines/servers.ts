@@ -137,6 +137,18 @@ export async function startVllm(
   return { ...server, url: `${kind}://${server.url}` };
 }
 
+/** An MLX server of one model, with the servicer of a release of the protocol. */
+export async function startMlx(model: string, release: "0.4.14" | "0.4.28"): Promise<RunningServer> {
+  const script = join(import.meta.dir, "start-mlx-cpu.sh");
+  const server = await startServer(
+    [script, "--grpc", String(await freePort()), "--model", model, "--release", release],
+    /^READY \w+ (\S+)/,
+    120_000,
+    { ENGINES: enginesFolder },
+  );
+  return { ...server, url: `grpc://${server.url}` };
+}
+
 /** vLLM's own HTTP server runs without parsers. */
 const NO_PARSERS = ["--reasoning-parser", "passthrough", "--tool-call-parser", "passthrough"] as const;
 

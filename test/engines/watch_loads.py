@@ -1,6 +1,6 @@
-"""Prints how many requests a vLLM gRPC server runs, as JSON lines: {"t": seconds, "running": n}.   watch_loads.py HOST:PORT
+"""Prints how many requests an engine's gRPC server runs, as JSON lines: {"t": seconds, "running": n}.   watch_loads.py DIALECT HOST:PORT
 
-Ends when its standard input is closed. Needs grpcio and smg-grpc-proto.
+DIALECT is vllm or mlx. Ends when its standard input is closed. Needs grpcio and smg-grpc-proto.
 """
 
 import json
@@ -9,13 +9,30 @@ import threading
 import time
 
 import grpc
-from smg_grpc_proto import vllm_engine_pb2 as pb
-from smg_grpc_proto import vllm_engine_pb2_grpc as rpc
 
-stub = rpc.VllmEngineStub(grpc.insecure_channel(sys.argv[1]))
+dialect, target = sys.argv[1:]
+channel = grpc.insecure_channel(target)
+if dialect == "vllm":
+    from smg_grpc_proto import vllm_engine_pb2 as pb
+    from smg_grpc_proto import vllm_engine_pb2_grpc as rpc
+
+    stub = rpc.VllmEngineStub(channel)
+
+    def running():
+        return sum(load.num_running_reqs for load in stub.GetLoads(pb.GetLoadsRequest(), timeout=5).loads)
+
+else:
+    from smg_grpc_proto import mlx_engine_pb2 as pb
+    from smg_grpc_proto import mlx_engine_pb2_grpc as rpc
+
+    stub = rpc.MlxEngineStub(channel)
+
+    def running():
+        return stub.GetServerInfo(pb.GetServerInfoRequest(), timeout=5).active_requests
+
+
 over = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
 while not over.is_set():
-    loads = stub.GetLoads(pb.GetLoadsRequest(), timeout=5).loads
-    print(json.dumps({"t": time.time(), "running": sum(l.num_running_reqs for l in loads)}), flush=True)
+    print(json.dumps({"t": time.time(), "running": running()}), flush=True)
     over.wait(0.05)

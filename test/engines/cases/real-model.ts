@@ -25,7 +25,17 @@ export const realCases: readonly Row[] = [
         },
       },
     },
-    { expectText: /"city"\s*:\s*"New York"/ },
+    { expectText: /^\s*\{\s*"city"\s*:\s*"New York"\s*,\s*"country"\s*:\s*"[^"]+"\s*\}\s*$/ },
+  ],
+  [
+    "a date by a regular expression",
+    {
+      messages: user("When was the French Revolution?"),
+      temperature: 0,
+      max_tokens: 30,
+      structured_outputs: { regex: "It began in 1[0-9]{3}\\." },
+    },
+    { expectText: /^It began in 1[0-9]{3}\.$/ },
   ],
   [
     "yes or no",
