@@ -23,10 +23,11 @@ import { sourceProblem } from "../hub/source.ts";
 import { createLogger, type Logger } from "../telemetry/log.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
 import { type MetricsListener, startMetricsListener } from "../telemetry/metrics-listener.ts";
+import { familiesOf, summed } from "../telemetry/registry.ts";
 import { createComputePool } from "../threads/compute-pool.ts";
 import { MAX_THREADS } from "../threads/fleet-board.ts";
 import { type HistoryKeeper, startHistoryKeeperOr } from "../threads/history-keeper.ts";
-import { ListenError, startServingThreads } from "../threads/supervisor.ts";
+import { ListenError, type ServingThreads, startServingThreads } from "../threads/supervisor.ts";
 import { cacheFolder } from "./cache-folder.ts";
 import { chosenHistory, sealingKey } from "./history-setting.ts";
 import { notifyReady, notifyStopping, startWatchdog } from "./notify.ts";
@@ -83,15 +84,19 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   let metrics: MetricsListener | undefined;
   let kept: HistoryKeeper | undefined;
   let failed = false;
-  let serving: Awaited<ReturnType<typeof startServingThreads>>;
+  let serving: ServingThreads;
+  let running: ServingThreads | undefined;
   try {
     kept = await keeper(config, threads, env, log, (message) => {
       log.error("the history's thread ended; nothing can be kept: ending", { error: message });
       failed = true;
       process.kill(process.pid, "SIGTERM");
     });
-    metrics = listenForMetrics(config, () => tokenizerCacheMetrics(known.models));
-    serving = await startServingThreads(config, threads, boards, log, control, kept);
+    metrics = listenForMetrics(config, async () => [
+      ...familiesOf(summed([(await running?.counted()) ?? {}, fleet?.counted() ?? {}])),
+      ...tokenizerCacheMetrics(known.models),
+    ]);
+    serving = running = await startServingThreads(config, threads, boards, log, control, kept);
   } catch (error) {
     await metrics?.stop();
     await kept?.close();
@@ -206,7 +211,7 @@ function startProblem(error: unknown): string | undefined {
 /** The metrics' port, if one is given. Throws ListenError. */
 function listenForMetrics(
   { prometheusHost, prometheusPort }: ServeConfig,
-  collect: () => readonly MetricFamily[],
+  collect: () => Promise<readonly MetricFamily[]>,
 ): MetricsListener | undefined {
   if (prometheusPort === undefined) return undefined;
   try {

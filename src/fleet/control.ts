@@ -1,6 +1,7 @@
 import type { Environment } from "../config/given.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { type Counted, MetricRegistry } from "../telemetry/registry.ts";
 import type { FleetBoard } from "../threads/fleet-board.ts";
 import { systemClock } from "./clock.ts";
 import type { Compute, Control } from "./control-link.ts";
@@ -12,6 +13,7 @@ import { httpEngines } from "./http-engines.ts";
 import { Jobs } from "./jobs.ts";
 import { lifeSettings } from "./life-settings.ts";
 import { watchLoads } from "./loads-monitor.ts";
+import { fleetGauges } from "./metrics.ts";
 import { ModelCatalog } from "./model-catalog.ts";
 import { watchProgress } from "./progress.ts";
 import { Publisher } from "./publisher.ts";
@@ -32,6 +34,8 @@ export interface ReadyWorker {
 export interface FleetControl extends Pick<Control, "addTokenizer" | "removeTokenizer" | "admin"> {
   /** Resolves when the first worker is ready. */
   readonly ready: Promise<ReadyWorker>;
+  /** What control has counted, and the workers as they are now. */
+  counted(): Counted;
   close(): void;
 }
 
@@ -72,6 +76,7 @@ export function startFleetControl(
   const clock = systemClock();
   const catalog = new ModelCatalog(config, cacheDir, compute, { environment, log, signal: closing.signal });
   const jobs = new Jobs(clock);
+  const metrics = new MetricRegistry();
   const ready = Promise.withResolvers<ReadyWorker>();
   const publisher = new Publisher(clock, () =>
     threads.apply(snapshotOf(registry, catalog.entries(), tokenizers.entries())),
@@ -89,7 +94,7 @@ export function startFleetControl(
   });
   const registry: WorkerRegistry = new WorkerRegistry(
     board,
-    { clock, door, gate: new Gate(CHECKS_AT_ONCE), log, random: Math.random },
+    { clock, door, gate: new Gate(CHECKS_AT_ONCE), log, random: Math.random, metrics },
     catalog,
     jobs,
     {
@@ -107,7 +112,7 @@ export function startFleetControl(
       },
     },
   );
-  const told = new Sources(registry, log);
+  const told = new Sources(registry, log, metrics);
   const tell = () =>
     publisher.tell().catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
   const tokenizers = new TokenizerRegistry(
@@ -118,13 +123,18 @@ export function startFleetControl(
   );
 
   const everyone = () => registry.everyone();
-  const progress = watchProgress(everyone, board, config.workerStallSecs * 1000, clock, log);
+  const progress = watchProgress(everyone, board, config.workerStallSecs * 1000, clock, log, metrics);
   const loads = watchLoads(everyone, board, config.loadMonitorInterval * 1000, clock);
   void tell();
   told.start(sources ?? sourcesOf(config, clock, log), closing.signal);
 
   return {
     ready: ready.promise,
+    counted: () => ({
+      ...metrics.counted(),
+      ...fleetGauges(registry.everyone(), board, config.engineMetrics),
+      smg_discovery_workers_discovered: told.counts().map(([source, value]) => ({ labels: [source], value })),
+    }),
     admin: fleetAdmin(registry, board, jobs),
     // Answered when all threads know: the client's next request may come to any of them.
     async addTokenizer(wanted) {

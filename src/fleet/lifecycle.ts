@@ -1,5 +1,6 @@
 /** One worker from its first try to its end. */
 import type { Logger } from "../telemetry/log.ts";
+import type { MetricRegistry } from "../telemetry/registry.ts";
 import { type Clock, sleep } from "./clock.ts";
 import type { Contact, Door, Found } from "./door.ts";
 import type { Gate } from "./gate.ts";
@@ -19,6 +20,8 @@ const LONGEST_HOLD_MS = 600_000;
 export interface Surroundings {
   readonly clock: Clock;
   readonly door: Door;
+  /** Counts the checks. */
+  readonly metrics?: MetricRegistry | undefined;
   /** Tries and checks of all workers go through it. */
   readonly gate: Gate;
   readonly log: Logger;
@@ -174,6 +177,9 @@ export class Life {
       if (signal.aborted) return;
       const problem = await this.check(this.open(found));
       if (signal.aborted) return;
+      const type = found.facts?.role ?? "regular";
+      const result = problem === undefined ? "success" : "failure";
+      this.around.metrics?.counter("smg_worker_health_checks_total", type, result).add();
       if (problem !== undefined) this.bad(problem);
       else if (await this.isAnother(found)) return this.listener.replaced();
       else if (clock.now() >= this.heldUntil && this.health.good()) this.listener.changed(this.health.status);

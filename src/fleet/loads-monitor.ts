@@ -57,9 +57,12 @@ export function watchLoads(
     });
   }
 
-  async function ask({ life, slot }: WorkerRecord): Promise<void> {
+  async function ask(record: WorkerRecord): Promise<void> {
+    const { life, slot } = record;
     const ranks = await life.contact?.loads(DEADLINE_MS);
-    if (ranks !== undefined && ranks.length > 0 && !isClosed && life.isAlive) board.setLoad(slot, sumOf(ranks));
+    if (ranks === undefined || ranks.length === 0 || isClosed || !life.isAlive) return;
+    record.loads = ranks;
+    board.setLoad(slot, sumOf(ranks));
   }
 
   return {

@@ -1,6 +1,10 @@
+import type { RankLoad } from "../engines/admin.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
+import type { Counted, Series } from "../telemetry/registry.ts";
+import type { FleetBoard } from "../threads/fleet-board.ts";
 import { cacheStats, type LevelStats } from "../tokenizer/cache/stats.ts";
 import type { ModelEntry } from "./snapshot.ts";
+import type { WorkerRecord } from "./worker-record.ts";
 
 const CACHE_METRICS: readonly (Omit<MetricFamily, "samples"> & { readonly value: (stats: LevelStats) => number })[] = [
   {
@@ -59,4 +63,59 @@ export function tokenizerCacheMetrics(models: readonly ModelEntry[]): readonly M
     help,
     samples: stats.map(({ model, level }) => ({ labels: { model, level: level.level }, value: value(level) })),
   }));
+}
+
+const BREAKER = { closed: 0, open: 1, "half-open": 2 } as const;
+
+/** What an engine says of itself, by names of metrics. */
+const ENGINE_METRICS: readonly (readonly [name: string, value: (rank: RankLoad) => number | undefined])[] = [
+  ["smg_engine_running_requests", ({ running }) => running],
+  ["smg_engine_waiting_requests", ({ waiting }) => waiting],
+  ["smg_engine_token_usage", ({ tokenUsage }) => tokenUsage],
+  ["smg_engine_gen_throughput", ({ throughput }) => throughput],
+  ["smg_engine_cache_hit_rate", ({ cacheHitRate }) => cacheHitRate],
+];
+
+/** The fleet as it is now: gauges of workers. `tellsLoads`: those of their engines, too. */
+export function fleetGauges(
+  workers: Iterable<WorkerRecord>,
+  board: Pick<FleetBoard, "running" | "queuedTokens" | "bookings" | "breaker">,
+  tellsLoads: boolean,
+): Counted {
+  const all = [...workers];
+  const each = (value: (worker: WorkerRecord) => number): Series[] =>
+    all.map((worker) => ({ labels: [worker.spec.url], value: value(worker) }));
+  return {
+    smg_worker_pool_size: poolSizes(all),
+    smg_worker_requests_active: each(({ slot }) => board.running(slot)),
+    smg_worker_health: each(({ status }) => Number(status === "ready")),
+    smg_worker_cb_state: each(({ slot }) => BREAKER[board.breaker.state(slot)]),
+    collie_worker_queued_tokens: each(({ slot }) => board.queuedTokens(slot)),
+    collie_board_bookings: [{ labels: [], value: board.bookings() }],
+    ...(tellsLoads && Object.fromEntries(ENGINE_METRICS.map(([name, value]) => [name, engineSeries(all, value)]))),
+  };
+}
+
+function poolSizes(workers: readonly WorkerRecord[]): Series[] {
+  const sizes = new Map<string, { readonly labels: readonly string[]; value: number }>();
+  for (const { found } of workers) {
+    for (const model of found?.models ?? []) {
+      const labels = [found?.facts?.role ?? "regular", found?.kind ?? "grpc", model];
+      const its = sizes.get(labels.join("\n")) ?? { labels, value: 0 };
+      its.value++;
+      sizes.set(labels.join("\n"), its);
+    }
+  }
+  return [...sizes.values()];
+}
+
+function engineSeries(workers: readonly WorkerRecord[], value: (rank: RankLoad) => number | undefined): Series[] {
+  return workers.flatMap(({ spec, found, loads = [] }) =>
+    loads.flatMap((rank) => {
+      const told = value(rank);
+      return told === undefined
+        ? []
+        : [{ labels: [spec.url, found?.models?.[0] ?? "", String(rank.rank)], value: told }];
+    }),
+  );
 }

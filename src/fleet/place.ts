@@ -1,6 +1,7 @@
 import { EngineError } from "../engines/engine.ts";
 import type { FleetBoard } from "../threads/fleet-board.ts";
 import type { Clock } from "./clock.ts";
+import type { DispatchObserver } from "./dispatch/observer.ts";
 import type { TimeLimits } from "./dispatch/policy.ts";
 import type { Beating, Pulse } from "./dispatch/pulse.ts";
 import type { Booking, Outcome } from "./lease.ts";
@@ -15,7 +16,7 @@ export interface Surroundings {
   readonly thread: number;
   readonly clock: Clock;
   readonly pulse: Pulse;
-  readonly onBreaker: OnBreaker;
+  readonly observer: DispatchObserver;
 }
 
 interface Limited extends TimeLimits {
@@ -43,6 +44,7 @@ export class Place<E> implements Booking, Beating {
     readonly isProbe: boolean,
   ) {
     this.isTrying = isProbe;
+    around.observer.chosen(worker);
   }
 
   begun(): void {
@@ -91,7 +93,7 @@ export class Place<E> implements Booking, Beating {
   done(outcome: Outcome): void {
     if (!this.isBooked) return;
     this.isBooked = false;
-    const { board, thread, clock, pulse, onBreaker } = this.around;
+    const { board, thread, clock, pulse, observer } = this.around;
     pulse.delete(this);
     this.limits = undefined;
     const { slot } = this.worker;
@@ -100,13 +102,14 @@ export class Place<E> implements Booking, Beating {
     this.judge(outcome, now);
     if (outcome === "neutral") return;
     const isFailure = outcome === "failure";
-    if (board.breaker.count(slot, thread, isFailure, this.isProbe, now)) onBreaker(this.worker, "open");
+    observer.judged(this.worker, isFailure);
+    if (board.breaker.count(slot, thread, isFailure, this.isProbe, now)) observer.breaker(this.worker, "open");
   }
 
   private judge(outcome: Outcome, now: number): void {
     if (!this.isTrying) return;
     this.isTrying = false;
-    const { board, thread, onBreaker } = this.around;
-    if (board.breaker.probed(this.worker.slot, thread, outcome, now)) onBreaker(this.worker, "closed");
+    const { board, thread, observer } = this.around;
+    if (board.breaker.probed(this.worker.slot, thread, outcome, now)) observer.breaker(this.worker, "closed");
   }
 }

@@ -1,5 +1,6 @@
 /** Frozen workers: their port may be open, and their health check may answer, but nothing comes of their requests. */
 import type { Logger } from "../telemetry/log.ts";
+import { MetricRegistry } from "../telemetry/registry.ts";
 import type { Clock } from "./clock.ts";
 import type { WorkerRecord } from "./worker-record.ts";
 
@@ -50,6 +51,7 @@ export function watchProgress(
   stallMs: number,
   clock: Clock,
   log: Logger,
+  metrics: MetricRegistry = new MetricRegistry(),
 ): ProgressMonitor {
   const watched = new Map<WorkerRecord, Watched>();
   /** When something had last come of each. */
@@ -108,6 +110,7 @@ export function watchProgress(
 
   function stall(record: WorkerRecord, problem: string): void {
     if (!record.life.stall(problem)) return;
+    metrics.counter("collie_worker_stalls_total", record.spec.url).add();
     log.warn("a worker is stalled", { worker: record.spec.url, requests: board.running(record.slot) });
   }
 

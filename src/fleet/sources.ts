@@ -1,5 +1,6 @@
 /** What the sources of workers tell, turned into who comes and who leaves. */
 import type { Logger } from "../telemetry/log.ts";
+import { MetricRegistry } from "../telemetry/registry.ts";
 import type { WorkerRegistry } from "./registry.ts";
 import type { DiscoveredWorker, SourceSink, WorkerSource } from "./worker-source.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
@@ -20,7 +21,13 @@ export class Sources {
   constructor(
     private readonly registry: Registry,
     private readonly log: Logger,
+    private readonly metrics: MetricRegistry = new MetricRegistry(),
   ) {}
+
+  /** Workers that each source tells of. */
+  counts(): readonly (readonly [source: string, workers: number])[] {
+    return [...this.told].map(([name, workers]) => [name, workers.size]);
+  }
 
   /** Throws where a source's settings make no sense. */
   start(sources: readonly WorkerSource[], signal: AbortSignal): void {
@@ -50,27 +57,35 @@ export class Sources {
   }
 
   private replace(name: string, workers: readonly DiscoveredWorker[]): void {
+    const { metrics } = this;
+    const began = performance.now();
     const before = this.told.get(name) ?? new Map<string, WorkerSpec>();
     const now = new Map(workers.map(({ key, spec }) => [key, spec]));
     this.told.set(name, now);
     // first those that leave: a new pod may have the address of an old one
     for (const [key, spec] of before) {
       const next = now.get(key);
-      if (next === undefined || !isAt(next, spec)) this.registry.disown(spec.url, ownerOf(name, key));
+      if (next !== undefined && isAt(next, spec)) continue;
+      this.registry.disown(spec.url, ownerOf(name, key));
+      metrics.counter("smg_discovery_deregistrations_total", name, next === undefined ? "removed" : "moved").add();
     }
     for (const [key, spec] of now) {
       try {
         this.take(spec, before.get(key), ownerOf(name, key));
       } catch (error) {
+        metrics.counter("smg_discovery_registrations_total", name, "failed").add();
         now.delete(key); // it is tried again with the next list
         this.log.warn("a worker cannot be taken in", { source: name, worker: spec.url, error });
       }
     }
+    const took = (performance.now() - began) / 1000;
+    metrics.histogram("smg_discovery_sync_duration_seconds", name).observe(took);
   }
 
   private take(spec: WorkerSpec, before: WorkerSpec | undefined, owner: string): void {
     if (before === undefined || !isAt(spec, before)) {
       this.registry.own(spec, owner);
+      this.metrics.counter("smg_discovery_registrations_total", owner.slice(0, owner.indexOf(" ")), "success").add();
       return;
     }
     if (Bun.deepEquals(spec, before)) return;

@@ -9,13 +9,12 @@ import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../to
 import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { type Clock, systemClock } from "./clock.ts";
+import { type DispatchObserver, UNOBSERVED } from "./dispatch/observer.ts";
 import { DEFAULT_POLICY, type DispatchPolicy } from "./dispatch/policy.ts";
 import { Pulse } from "./dispatch/pulse.ts";
-import { type DispatchObserver, UNOBSERVED } from "./dispatch/retries.ts";
 import { EnginePool } from "./engine-pool.ts";
 import type { HttpLease, Lease, LeaseAsk } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
-import type { OnBreaker } from "./place.ts";
 import {
   emptyFleet,
   type FleetSnapshot,
@@ -91,12 +90,11 @@ export interface ViewOptions {
   readonly cacheChecks?: CacheChecks | undefined;
   /** What is done when workers fail, and how long anybody waits for them. */
   readonly policy?: DispatchPolicy | undefined;
+  /** Told of what becomes of this thread's requests. */
   readonly observer?: DispatchObserver | undefined;
   readonly clock?: Clock | undefined;
   /** Absent: as many retries as anybody likes. */
   readonly retryBudget?: RetryBudget | undefined;
-  /** This thread's requests opened or closed the circuit breaker of a worker. */
-  readonly onBreaker?: OnBreaker | undefined;
   /** A template of a model does not compile: chats that need it are refused. */
   readonly onBrokenTemplate?: ((model: string, problem: string) => void) | undefined;
 }
@@ -137,7 +135,6 @@ export class FleetView {
       observer = UNOBSERVED,
       clock,
       retryBudget = UNLIMITED,
-      onBreaker = () => {},
       onBrokenTemplate = () => {},
     }: ViewOptions = {},
   ) {
@@ -149,7 +146,7 @@ export class FleetView {
     const own = systemClock();
     this.clock = clock ?? own;
     this.stopClock = () => own.close();
-    this.choice = new WorkerChoice({ board, thread, clock: this.clock, pulse: new Pulse(this.clock), onBreaker });
+    this.choice = new WorkerChoice({ board, thread, clock: this.clock, pulse: new Pulse(this.clock), observer });
     this.engines = new EnginePool(createEngine);
     this.httpEngines = new EnginePool(createHttpEngine);
   }

@@ -1,4 +1,5 @@
 /** A worker in the registry, and what a registry works with. */
+import type { RankLoad } from "../engines/admin.ts";
 import { WorkerState } from "../threads/fleet-board.ts";
 import type { Found } from "./door.ts";
 import type { HealthStatus } from "./health.ts";
@@ -64,5 +65,7 @@ export interface WorkerRecord {
   readonly owners: Set<string>;
   readonly life: Life;
   found: Found | undefined;
+  /** What its ranks told of their load last. */
+  loads?: readonly RankLoad[];
   status: WorkerStatus;
 }

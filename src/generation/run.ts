@@ -18,6 +18,14 @@ export interface Generation {
   readonly tokenizer: Tokenizer;
   readonly request: GenerateRequest;
   readonly output: OutputOptions;
+  /** Who counts it, asked when it begins. */
+  readonly meter?: (() => Meter | undefined) | undefined;
+}
+
+/** Told of the beginning of a generation at the engine and of its good end. */
+export interface Meter {
+  begun(): void;
+  ended(promptTokens: number, completionTokens: number): void;
 }
 
 /** A generation that runs. */
@@ -51,11 +59,13 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     resolve = r;
   });
   let call: GenerateCall | undefined;
+  const meter = generation.meter?.();
 
   function end(error?: GatewayError): void {
     if (over) return;
     over = true;
     signal.removeEventListener("abort", onAbort);
+    if (error === undefined) meter?.ended(promptTokens, completionTokens);
     tellLast(
       error === undefined
         ? { type: "usage", promptTokens, cachedTokens, completionTokens, reasoningTokens }
@@ -96,6 +106,7 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     if (told.cachedTokens > cachedTokens) cachedTokens = told.cachedTokens;
     if (begun) return;
     begun = true;
+    meter?.begun();
     sink.begun?.({ promptTokens, cachedTokens });
   }
 

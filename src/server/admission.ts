@@ -1,5 +1,6 @@
 /** How many requests run at once: the others wait for their turn. */
 import { ClientClosedError, QueueFullError, QueueTimeoutError } from "../errors.ts";
+import { type Counter, MetricRegistry } from "../telemetry/registry.ts";
 import type { LimitBoard } from "../threads/limit-board.ts";
 import type { RequestScope } from "./request-scope.ts";
 
@@ -39,12 +40,18 @@ export class Admission {
   /** In the order in which they came, which is the order in which their time runs out. */
   private readonly waiting = new Map<RequestScope, Waiting>();
   private isLooking = false;
+  private readonly allowed: Counter;
+  private readonly rejected: Counter;
 
   /** `queueTimeoutSecs`: how long a request waits at most. */
   constructor(
     private readonly limits: LimitBoard,
     private readonly queueTimeoutSecs: number,
-  ) {}
+    metrics: MetricRegistry = new MetricRegistry(),
+  ) {
+    this.allowed = metrics.counter("smg_http_rate_limit_total", "allowed");
+    this.rejected = metrics.counter("smg_http_rate_limit_total", "rejected");
+  }
 
   /**
    * Resolves when the request may run; undefined: at once. `leave` must be called when it is over. Throws QueueFullError at once, or
@@ -58,11 +65,15 @@ export class Admission {
       const permit = limits.tryRun();
       if (permit >= 0) {
         this.running.set(scope, permit);
+        this.allowed.add();
         return undefined;
       }
     }
     const place = limits.tryWait();
-    if (place < 0) throw new QueueFullError("Too many requests wait for their turn", { retryAfterSecs: 1 });
+    if (place < 0) {
+      this.rejected.add();
+      throw new QueueFullError("Too many requests wait for their turn", { retryAfterSecs: 1 });
+    }
     return this.wait(scope, place, isFirst);
   }
 
@@ -77,6 +88,7 @@ export class Admission {
         run: (permit) => {
           off();
           this.running.set(scope, permit);
+          this.allowed.add();
           resolve();
         },
         fail: (reason) => {
@@ -139,6 +151,7 @@ export class Admission {
     for (const [scope, { until }] of this.waiting) {
       if (until > now) return;
       const text = `The request waited ${this.queueTimeoutSecs} s for its turn`;
+      this.rejected.add();
       this.giveUp(scope, new QueueTimeoutError(text, { retryAfterSecs: 1 }));
     }
   }

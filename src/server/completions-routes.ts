@@ -42,8 +42,11 @@ export function completionsRoutes(context: ServerContext, begin: Begin) {
       "/generate",
       ({ body, request, server }) => {
         server?.timeout(request, 0);
-        return withFallback(body.model ?? "", context, begin(request, "gnt"), (its, scope) =>
-          handleGenerate(body, its, scope),
+        return withFallback(
+          { endpoint: "generate", model: body.model ?? "", isStream: body.stream === true },
+          context,
+          begin(request, "gnt"),
+          (its, scope) => handleGenerate(body, its, scope),
         );
       },
       {

@@ -5,6 +5,7 @@ import type { FleetView } from "../fleet/view.ts";
 import type { HistoryStore } from "../history/store.ts";
 import type { Logger } from "../telemetry/log.ts";
 import type { Admission } from "./admission.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
 import type { RequestScopes } from "./request-scope.ts";
 import type { RunRegistry } from "./runs.ts";
 
@@ -17,6 +18,8 @@ export interface ServerContext {
   /** Absent where as many requests may run as come. */
   readonly admission?: Admission | undefined;
   readonly log: Logger;
+  /** Counts requests; absent for those that are none. */
+  readonly metrics?: RequestMetrics | undefined;
   /** What clients have stored; null: nothing is (`--history none`). */
   readonly history: HistoryStore | null;
   readonly sealer: Sealer;

@@ -7,6 +7,7 @@ import type { FleetView } from "../fleet/view.ts";
 import type { ServerContext } from "./context.ts";
 import { keepText, rawBody } from "./raw-body.ts";
 import { contextOf } from "./rehearsal.ts";
+import { endpointName } from "./request-metrics.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { type Begin, bodyCheck, bodyReader } from "./route-parts.ts";
 import { trialScope } from "./trial-scope.ts";
@@ -79,11 +80,20 @@ export function eitherWay<S extends TSchema>(
       const scope = begin(request, kind);
       const model = modelIn(body as object, its);
       if (model === undefined) return handle(checked(body), its, scope);
-      return withFallback(model, its, scope, (by, part) => {
-        const way = by.fleet.way(model);
-        if (way === undefined || way === "tokens") return handle(checked(body), by, part);
-        return (way === "http" ? passOn : mixed)(model, body as object, request, by, part);
-      });
+      return withFallback(
+        {
+          endpoint: endpointName(endpoint),
+          model: model,
+          isStream: (body as { readonly stream?: unknown }).stream === true,
+        },
+        its,
+        scope,
+        (by, part) => {
+          const way = by.fleet.way(model);
+          if (way === undefined || way === "tokens") return handle(checked(body), by, part);
+          return (way === "http" ? passOn : mixed)(model, body as object, request, by, part);
+        },
+      );
     },
   };
 }

@@ -33,8 +33,12 @@ function addInteractions(routes: Elysia, version: string, context: ServerContext
       // `async` tells Elysia, which reads the source, that it may reject
       async ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent
-        return withFallback(bareName(body.model ?? ""), context, scopeOf(request), (its, scope) =>
-          body.background === true ? handleBackground(body, its, scope) : handleInteractions(body, path, its, scope),
+        return withFallback(
+          { endpoint: "interactions", model: bareName(body.model ?? ""), isStream: body.stream === true },
+          context,
+          scopeOf(request),
+          (its, scope) =>
+            body.background === true ? handleBackground(body, its, scope) : handleInteractions(body, path, its, scope),
         );
       },
       {

@@ -19,8 +19,11 @@ export function messagesRoutes(context: ServerContext, begin: Begin) {
       "/v1/messages",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // a long prefill is silent
-        return withFallback(body.model, context, begin(request, "req"), (its, scope) =>
-          handleMessages(body, its, scope),
+        return withFallback(
+          { endpoint: "messages", model: body.model, isStream: body.stream === true },
+          context,
+          begin(request, "req"),
+          (its, scope) => handleMessages(body, its, scope),
         );
       },
       {

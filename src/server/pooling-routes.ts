@@ -68,8 +68,11 @@ export function poolingRoutes(context: ServerContext, begin: Begin) {
       "/v1/classify",
       ({ body, request, server }) => {
         patient(request, server);
-        return withFallback(body.model, context, begin(request, "classify"), (its, scope) =>
-          handleClassify(body, its, scope),
+        return withFallback(
+          { endpoint: "classify", model: body.model, isStream: false },
+          context,
+          begin(request, "classify"),
+          (its, scope) => handleClassify(body, its, scope),
         );
       },
       {

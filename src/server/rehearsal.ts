@@ -54,7 +54,7 @@ export interface Rehearsal {
 /** Rehearsals of requests to a model that chats. */
 export function rehearse(model: Model, context: ServerContext, answerTokens: number): Rehearsal {
   const fleet = new RehearsalFleet(model, answerTokens);
-  const rehearsed: ServerContext = { ...context, fleet };
+  const rehearsed: ServerContext = { ...context, fleet, metrics: undefined };
   return {
     add: (request) => contexts.set(request, rehearsed),
     close: () => fleet.close(),

@@ -1,4 +1,5 @@
 import { ClientClosedError, type GatewayError, RequestTimeoutError, ShuttingDownError } from "../errors.ts";
+import type { RequestMeter } from "./request-metrics.ts";
 
 /** One request's life, from accept to finish: its id and the one signal that everything done for it hangs on. */
 export interface RequestScope {
@@ -8,6 +9,8 @@ export interface RequestScope {
   readonly startedAt: number;
   /** Fires with a GatewayError as its reason: the client left, time is up, or the gateway stops. */
   readonly signal: AbortSignal;
+  /** Counts it, once it is known what it asks for. */
+  meter?: RequestMeter | undefined;
   /** Ends the work for the request; the first reason counts. */
   abort(reason: GatewayError): void;
   /** It may take so long in all, whatever is set for all requests; 0 = as long as it likes. */
@@ -26,6 +29,7 @@ const inTimer = (ms: number): number => Math.min(Math.max(ms, 0), LONGEST_TIMER_
 class OpenRequest implements RequestScope {
   readonly startedAt = performance.now();
   private readonly controller = new AbortController();
+  meter: RequestMeter | undefined;
   /** It has a limit of its own. */
   isLimited = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -95,6 +99,7 @@ export class RequestScopes {
 
   private readonly onFinish = (request: OpenRequest): void => {
     if (!this.open.delete(request)) return;
+    request.meter?.ended();
     this.onFinished(request);
     if (this.open.size > 0) return;
     clearTimeout(this.timer);

@@ -53,7 +53,12 @@ export function responseStoreRoutes(context: ServerContext, begin: Begin) {
       "/v1/responses/compact",
       ({ body, request, server }) => {
         server?.timeout(request, 0); // the model writes a summary
-        return withFallback(body.model, context, scopeOf(request), (its, scope) => handleCompact(body, its, scope));
+        return withFallback(
+          { endpoint: "responses", model: body.model, isStream: false },
+          context,
+          scopeOf(request),
+          (its, scope) => handleCompact(body, its, scope),
+        );
       },
       {
         parse: parse(compactRequest),

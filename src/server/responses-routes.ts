@@ -18,7 +18,12 @@ export function responsesRoutes(context: ServerContext, begin: Begin) {
     async ({ body, request, server }) => {
       server?.timeout(request, 0); // a long prefill is silent
       const handle = body.background === true ? handleBackground : handleResponses;
-      return withFallback(body.model, context, begin(request, "req"), (its, scope) => handle(body, its, scope));
+      return withFallback(
+        { endpoint: "responses", model: body.model, isStream: body.stream === true },
+        context,
+        begin(request, "req"),
+        (its, scope) => handle(body, its, scope),
+      );
     },
     {
       parse: jsonBody(begin, "req", context, responsesRequest),

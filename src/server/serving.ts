@@ -3,6 +3,7 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
 import { createHttpEngine } from "../engines/http/create.ts";
 import type { Control } from "../fleet/control-link.ts";
+import { countingObserver } from "../fleet/dispatch/observer.ts";
 import { dispatchPolicy } from "../fleet/dispatch/policy.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
@@ -10,6 +11,7 @@ import { workerTls } from "../fleet/worker-tls.ts";
 import { type HistorySetting, openHistory } from "../history/open.ts";
 import { UseFlag } from "../history/use-flag.ts";
 import { createLogger } from "../telemetry/log.ts";
+import { type Counted, MetricRegistry } from "../telemetry/registry.ts";
 import { FleetBoard } from "../threads/fleet-board.ts";
 import { startHeapCare } from "../threads/heap-care.ts";
 import { LimitBoard } from "../threads/limit-board.ts";
@@ -17,6 +19,7 @@ import { Admission } from "./admission.ts";
 import { createApp } from "./app.ts";
 import type { ServerContext } from "./context.ts";
 import { watchLostRuns } from "./lost-runs.ts";
+import { RequestMetrics } from "./request-metrics.ts";
 import { RequestScopes } from "./request-scope.ts";
 import { responsesSocket } from "./responses-socket.ts";
 import { RunRegistry } from "./runs.ts";
@@ -67,6 +70,8 @@ export interface Serving {
   apply(snapshot: FleetSnapshot): void;
   /** A worker was taken out: requests that have not begun there go elsewhere. */
   lost(slot: number): void;
+  /** What this thread has counted since its start. */
+  counted(): Counted;
   /** Takes no new work and resolves when all running requests are done; after `graceMs` the rest is told and ended. */
   drain(graceMs: number): Promise<void>;
   /** Closes what is left. */
@@ -89,6 +94,7 @@ export function startServing(
 ): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
+  const counts = new MetricRegistry();
   const limitBoard = LimitBoard.open(limits, thread);
   const tls = workerTls(config);
   const fleet = new FleetView(
@@ -118,15 +124,16 @@ export function startServing(
           }),
       },
       retryBudget: limitBoard,
-      onBreaker: ({ url }, became) =>
+      observer: countingObserver(counts, ({ url }, became) =>
         log[became === "open" ? "warn" : "info"](`the circuit breaker of a worker is ${became}`, { worker: url }),
+      ),
       onBrokenTemplate: (model, problem) => {
         if (thread > 0) return; // the others find the same
         log.error("a chat template of the model is broken: chats that need it are refused", { model, problem });
       },
     },
   );
-  const admission = limitBoard.isLimited ? new Admission(limitBoard, config.queueTimeoutSecs) : undefined;
+  const admission = limitBoard.isLimited ? new Admission(limitBoard, config.queueTimeoutSecs, counts) : undefined;
   const scopes = new RequestScopes(config.requestTimeoutSecs, (scope) => admission?.leave(scope));
   let draining = false;
   const context: ServerContext = {
@@ -136,6 +143,7 @@ export function startServing(
     scopes,
     admission,
     log,
+    metrics: new RequestMetrics(counts),
     ...kept,
     runs: new RunRegistry(),
     draining: () => draining,
@@ -180,6 +188,7 @@ export function startServing(
       tidying.add(timer);
     },
     lost: (slot) => fleet.lost.lost(slot),
+    counted: () => counts.counted(),
     async drain(graceMs) {
       draining = true;
       socket.drain();

@@ -19,6 +19,7 @@ export function trialScope(whole: RequestScope): TrialScope {
     tenant: whole.tenant,
     startedAt: whole.startedAt,
     signal: own.signal,
+    meter: whole.meter,
     abort(reason: GatewayError) {
       if (isKept) whole.abort(reason);
       else own.abort(reason);

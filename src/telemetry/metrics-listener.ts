@@ -12,7 +12,7 @@ export interface MetricsListener {
 export function startMetricsListener(
   hostname: string,
   port: number,
-  collect: () => readonly MetricFamily[],
+  collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
 ): MetricsListener {
   try {
     const server = Bun.serve({
@@ -22,7 +22,7 @@ export function startMetricsListener(
       development: false,
       routes: {
         "/metrics": {
-          GET: () => new Response(metricsText(collect()), { headers: { "content-type": METRICS_TYPE } }),
+          GET: async () => new Response(metricsText(await collect()), { headers: { "content-type": METRICS_TYPE } }),
         },
       },
       fetch: ({ url }) =>

@@ -1,5 +1,7 @@
 /** One value of a metric, told apart from others by its labels. */
 export interface Sample {
+  /** Behind the metric's name, for the parts of a histogram. */
+  readonly suffix?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
@@ -8,7 +10,7 @@ export interface Sample {
 export interface MetricFamily {
   /** Of letters, digits and underscores; those of counters end in `_total`. */
   readonly name: string;
-  readonly type: "counter" | "gauge";
+  readonly type: "counter" | "gauge" | "histogram";
   /** One sentence. */
   readonly help: string;
   readonly samples: readonly Sample[];
@@ -22,9 +24,9 @@ export function metricsText(families: readonly MetricFamily[]): string {
   const lines: string[] = [];
   for (const { name, type, help, samples } of families) {
     lines.push(`# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`, `# TYPE ${name} ${type}`);
-    for (const { labels, value } of samples) {
+    for (const { suffix = "", labels, value } of samples) {
       const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
-      lines.push(`${name}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${numberText(value)}`);
+      lines.push(`${name}${suffix}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${numberText(value)}`);
     }
   }
   return lines.map((line) => `${line}\n`).join("");

@@ -1,6 +1,7 @@
 import type { Answer, Question, SharedText } from "../fleet/control-link.ts";
 import type { FleetSnapshot } from "../fleet/snapshot.ts";
 import type { ServingOptions } from "../server/serving.ts";
+import type { Counted } from "../telemetry/registry.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
 import type { EncodeOptions } from "../tokenizer/tokenizer.ts";
 
@@ -18,6 +19,8 @@ export type ToThread =
   | { readonly type: "lost"; readonly slot: number }
   | { readonly type: "drain"; readonly graceMs: number }
   | { readonly type: "ping" }
+  /** Asks for what the thread has counted. */
+  | { readonly type: "metrics" }
   | { readonly type: "answer"; readonly id: number; readonly answer: Answer };
 
 /** What a serving thread tells control. */
@@ -28,6 +31,7 @@ export type FromThread =
   | { readonly type: "applied"; readonly version: number }
   | { readonly type: "drained" }
   | { readonly type: "pong" }
+  | { readonly type: "metrics"; readonly counted: Counted }
   | { readonly type: "question"; readonly id: number; readonly question: Question }
   /** Nobody waits for the answer any more. */
   | { readonly type: "forget"; readonly id: number };

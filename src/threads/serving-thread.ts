@@ -17,6 +17,7 @@ const link = controlOver({
 
 self.onmessage = ({ data }: MessageEvent<ToThread>) => {
   if (data.type === "ping") tell({ type: "pong" });
+  else if (data.type === "metrics") tell({ type: "metrics", counted: serving?.counted() ?? {} });
   else if (data.type === "answer") link.answered(data.id, data.answer);
   else if (data.type === "start") {
     const { options, historyPort } = data;

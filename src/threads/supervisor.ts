@@ -6,6 +6,7 @@ import { HistorySetupError } from "../history/errors.ts";
 import { workerUrl } from "../program.ts";
 import { type KeptOptions, openKept, startServing } from "../server/serving.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { type Counted, summed } from "../telemetry/registry.ts";
 import type { FromThread, ToThread } from "./messages.ts";
 
 /** All serving threads of the process, whatever their number. */
@@ -16,6 +17,8 @@ export interface ServingThreads {
   apply(snapshot: FleetSnapshot): Promise<void>;
   /** A worker was taken out: requests that have not begun there go elsewhere. */
   lost(slot: number): void;
+  /** What all threads have counted, those that have died among them. */
+  counted(): Promise<Counted>;
   /** Resolves when every thread has stopped, or has had its time for it. */
   shutdown(graceMs: number): Promise<void>;
   /** A thread hangs and cannot be ended: only a new process helps. */
@@ -56,6 +59,7 @@ export async function startServingThreads(
         serving.apply(snapshot);
       },
       lost: (slot) => serving.lost(slot),
+      counted: async () => serving.counted(),
       async shutdown(graceMs) {
         await serving.drain(graceMs);
         await serving.stop();
@@ -84,6 +88,8 @@ interface Thread {
   readonly waiting: Set<() => void>;
   /** Questions since it last said something. */
   unanswered: number;
+  /** What it has counted, when it last told. */
+  counted: Counted;
   /** Deaths since the thread last lived for a while. */
   deaths: number;
 }
@@ -95,6 +101,8 @@ const PING_MS = 5000;
 /** After so many questions without an answer a thread is ended, or counts as stuck. Time alone says nothing: a machine may sleep. */
 const HUNG_AFTER = 6;
 const STUCK_AFTER = 12;
+/** A scrape waits no longer for a thread that is busy: what it told last counts. */
+const COUNTED_MS = 1000;
 /** What a thread may take beyond the grace period to end its requests. */
 const SHUTDOWN_MARGIN_MS = 3000;
 
@@ -114,8 +122,11 @@ async function startWorkers(
     version: 0,
     waiting: new Set(),
     unanswered: 0,
+    counted: {},
     deaths: 0,
   }));
+  /** What threads that have died had counted. */
+  let former: Counted = {};
   let fleet = emptyFleet;
   let version = 0;
   let stopping = false;
@@ -139,6 +150,9 @@ async function startWorkers(
         } else if (data.type === "applied") {
           thread.version = data.version;
           for (const check of thread.waiting) check();
+        } else if (data.type === "metrics") {
+          thread.counted = data.counted;
+          for (const check of thread.waiting) check();
         } else if (data.type === "drained") drained[index]?.();
         else if (data.type === "question") questions.asked(data.id, data.question);
         else if (data.type === "forget") questions.forgotten(data.id);
@@ -150,6 +164,8 @@ async function startWorkers(
         questions.close();
         reject(new ListenError("the serving thread ended"));
         thread.worker = undefined;
+        former = summed([former, thread.counted]);
+        thread.counted = {};
         boards.fleet.forgetThread(index);
         boards.limits.forgetThread(index);
         drained[index]?.();
@@ -173,6 +189,21 @@ async function startWorkers(
   }
 
   const tell = (worker: Worker, message: ToThread) => worker.postMessage(message);
+
+  /** Resolves when a thread has told what it has counted by now, or is gone. */
+  function newlyCounted(thread: Thread): Promise<void> | undefined {
+    const { worker, counted } = thread;
+    if (worker === undefined) return undefined;
+    tell(worker, { type: "metrics" });
+    return new Promise((resolve) => {
+      const check = () => {
+        if (thread.counted === counted && thread.worker !== undefined) return;
+        thread.waiting.delete(check);
+        resolve();
+      };
+      thread.waiting.add(check);
+    });
+  }
 
   /** Ends a thread that has been silent for long; a loop in native code cannot be ended, and then the thread is stuck. */
   const pings = setInterval(() => {
@@ -218,6 +249,10 @@ async function startWorkers(
     },
     lost(slot) {
       for (const { worker } of threads) if (worker !== undefined) tell(worker, { type: "lost", slot });
+    },
+    async counted() {
+      await Promise.race([Promise.all(threads.map(newlyCounted)), Bun.sleep(COUNTED_MS)]);
+      return summed([former, ...threads.map(({ counted }) => counted)]);
     },
     isStuck: () => threads.some(({ worker, unanswered }) => worker !== undefined && unanswered >= STUCK_AFTER),
     async shutdown(graceMs) {

@@ -1,6 +1,6 @@
 /** Batches of Messages: what is asked of them. */
 import { InvalidRequestError, NotFoundError, PreconditionError, UnsupportedError } from "../../errors.ts";
-import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import { rawMemberItems } from "../../generation/raw-members.ts";
 import { UnknownCursorError } from "../../history/errors.ts";
 import type { HistoryStore, StoredResponse } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
@@ -9,6 +9,7 @@ import type { RequestScope } from "../../server/request-scope.ts";
 import { idPage, type PageQuery } from "../anthropic/page.ts";
 import { idHeaders } from "../errors.ts";
 import { newId } from "../shared/ids.ts";
+import { takingTurns } from "../tokens/turns.ts";
 import { type BatchBody, newBatch, shownBatch, timeText } from "./object.ts";
 import { BatchCancelledError, resultPages, resumeLost, startBatch } from "./run.ts";
 import type { BatchRequest } from "./schema.ts";
@@ -34,7 +35,7 @@ export async function createBatch(
 ): Promise<Response> {
   try {
     const history = storeOf(context);
-    const input = requestTexts(body);
+    const input = await requestTexts(body, takingTurns(scope.signal));
     const id = newId("msgbatch_");
     const createdAt = Date.now();
     const row = { status: "in_progress", body: JSON.stringify(newBatch(id, createdAt, input.length)) };
@@ -61,19 +62,20 @@ export async function createBatch(
 }
 
 /** The requests as the client wrote them, each with an id of its own. */
-function requestTexts(body: BatchRequest): readonly string[] {
+async function requestTexts(body: BatchRequest, giveWay: () => Promise<void> | undefined): Promise<readonly string[]> {
   const seen = new Set<string>();
-  body.requests.forEach(({ custom_id: custom }, i) => {
+  for (const [i, { custom_id: custom }] of body.requests.entries()) {
     if (seen.has(custom)) {
       throw new InvalidRequestError(`requests[${i}].custom_id: '${custom}' is there twice`, {
         param: `requests[${i}].custom_id`,
       });
     }
     seen.add(custom);
-  });
+    await giveWay();
+  }
   const raw = rawBody(body);
   if (raw === undefined) return body.requests.map((request) => JSON.stringify(request));
-  return rawItemTexts(rawMemberText(raw, "requests") ?? "[]");
+  return rawMemberItems(raw, "requests", giveWay);
 }
 
 /** The row of a batch; one that nobody works on any more is gone on with. Throws NotFoundError. */

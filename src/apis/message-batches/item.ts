@@ -54,7 +54,12 @@ async function answered(json: string, context: ServerContext, scope: RequestScop
     throw new InvalidRequestError("A request of a batch cannot be streamed", { param: "stream" });
   for (let attempt = 1; ; attempt++) {
     try {
-      return await withFallback(params.model, context, scope, (its, part) => createMessage(params, raw, its, part));
+      return await withFallback(
+        { endpoint: "messages", model: params.model, isStream: false },
+        context,
+        scope,
+        (its, part) => createMessage(params, raw, its, part),
+      );
     } catch (error) {
       const isBusy = error instanceof GatewayError && error.retryAfterSecs !== undefined;
       if (!isBusy || error instanceof ShuttingDownError || scope.signal.aborted || attempt === ATTEMPTS) throw error;

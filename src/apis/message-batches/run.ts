@@ -9,6 +9,7 @@ import type { HistoryStore, ResponseState } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { isLost } from "../shared/lost-run.ts";
 import { watchRow } from "../shared/row-watch.ts";
+import { takingTurns } from "../tokens/turns.ts";
 import { type ItemResult, itemResult } from "./item.ts";
 import { type BatchBody, timeText } from "./object.ts";
 
@@ -16,6 +17,10 @@ import { type BatchBody, timeText } from "./object.ts";
 const AT_ONCE = 16;
 /** Statuses of a batch that has not ended. */
 const UNFINISHED = ["in_progress", "canceling"];
+/** Results that are written at a time. */
+const STORED_AT_ONCE = 1000;
+/** Nobody ends the work by that. */
+const NEVER = new AbortController().signal;
 const PAGE = { maxEvents: 1000, maxBytes: 1 << 22 };
 
 /** The client has cancelled the batch, or deleted it. */
@@ -75,8 +80,15 @@ async function work(
   await history.updateResponse({ tenant, id, updatedAt: Date.now(), ifStatus: UNFINISHED });
   const row = await history.getResponse(tenant, id);
   if (row === null || row.status === "ended") return;
-  const { done, counts, next } = await logged(history, tenant, id);
-  const left = row.input.filter((json) => !done.has(customId(json)));
+  const giveWay = takingTurns(NEVER);
+  const { done, counts, next } = await logged(history, tenant, id, giveWay);
+  const left: Request[] = [];
+  for (const json of row.input) {
+    const custom = customId(json);
+    if (!done.has(custom)) left.push({ custom, json });
+    await giveWay();
+  }
+  let taken = 0;
   const results = new Results(history, { tenant, id }, next, counts);
   const abort = new AbortController();
   const expire = () => abort.abort(new BatchExpiredError());
@@ -87,21 +99,24 @@ async function work(
 
   /** Takes one request after the other; of what was given up, all say so. What a shutdown leaves is for the next gateway. */
   async function take(): Promise<void> {
-    while (!context.draining()) {
-      const json = left.shift();
-      if (json === undefined) return;
-      await results.add(customId(json), await outcome(json));
+    while (!context.draining() && taken < left.length) {
+      if (stop.aborted) giveUp(left.slice(taken, (taken += STORED_AT_ONCE)));
+      else {
+        const { custom, json } = left[taken++]!;
+        results.put(custom, await outcome(json));
+      }
+      await results.stored();
+      await giveWay();
     }
   }
-  async function outcome(json: string): Promise<{ readonly type: ItemResult; readonly json: string }> {
+  function giveUp(requests: readonly Request[]): void {
+    for (const { custom } of requests) results.put(custom, unanswered(stop.reason));
+  }
+  async function outcome(json: string): Promise<Outcome> {
     try {
-      if (stop.aborted) throw stop.reason;
       return await itemResult(json, tenant, context, stop);
     } catch (error) {
-      const type =
-        error instanceof BatchCancelledError ? "canceled" : error instanceof BatchExpiredError ? "expired" : undefined;
-      if (type === undefined) throw error;
-      return { type, json: `{"type":"${type}"}` };
+      return unanswered(error);
     }
   }
   try {
@@ -112,8 +127,26 @@ async function work(
   } finally {
     clearTimeout(expiry);
   }
-  if (left.length > 0) throw new ShuttingDownError();
+  if (taken < left.length) throw new ShuttingDownError();
   await end({ tenant, id }, results.counts, history);
+}
+
+interface Request {
+  readonly custom: string;
+  readonly json: string;
+}
+
+interface Outcome {
+  readonly type: ItemResult;
+  readonly json: string;
+}
+
+/** What requests come to that are given up for `reason`. Throws it where they are not, but left to somebody else. */
+function unanswered(reason: unknown): Outcome {
+  const type =
+    reason instanceof BatchCancelledError ? "canceled" : reason instanceof BatchExpiredError ? "expired" : undefined;
+  if (type === undefined) throw reason;
+  return { type, json: `{"type":"${type}"}` };
 }
 
 const customId = (json: string): string => JSON.parse(memberText(json, "custom_id") ?? '""') as string;
@@ -128,6 +161,7 @@ async function logged(
   history: HistoryStore,
   tenant: string,
   id: string,
+  giveWay: () => Promise<void> | undefined,
 ): Promise<{ readonly done: ReadonlySet<string>; readonly counts: Counts; readonly next: number }> {
   const done = new Set<string>();
   const counts = noCounts();
@@ -138,6 +172,7 @@ async function logged(
       done.add(custom);
       counts[result.type]++;
       after = sequence;
+      await giveWay();
     }
   }
   return { done, counts, next: after + 1 };
@@ -156,7 +191,7 @@ export async function* resultPages(history: HistoryStore, tenant: string, id: st
 
 /** Appends results to the log, one write after the other; what comes meanwhile goes with the next. */
 class Results {
-  private waiting: string[] = [];
+  private readonly waiting: string[] = [];
   private writing: Promise<void> | undefined;
 
   constructor(
@@ -166,10 +201,13 @@ class Results {
     readonly counts: Counts,
   ) {}
 
-  /** Resolves when it is stored. Rejects with NotOursError where another runner has gone on with the batch, or it is gone. */
-  async add(custom: string, { type, json }: { readonly type: ItemResult; readonly json: string }): Promise<void> {
+  put(custom: string, { type, json }: Outcome): void {
     this.waiting.push(`{"custom_id":${JSON.stringify(custom)},"result":${json}}`);
     this.counts[type]++;
+  }
+
+  /** Resolves when all are stored. Rejects with NotOursError where another runner has gone on with the batch, or it is gone. */
+  async stored(): Promise<void> {
     while (this.waiting.length > 0) {
       this.writing ??= this.write();
       await this.writing;
@@ -178,8 +216,7 @@ class Results {
   }
 
   private async write(): Promise<void> {
-    const events = this.waiting;
-    this.waiting = [];
+    const events = this.waiting.splice(0, STORED_AT_ONCE);
     const { tenant, id } = this.of;
     try {
       if (!(await this.history.appendEvents(tenant, id, this.next, events))) throw new NotOursError();

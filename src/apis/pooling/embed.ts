@@ -45,7 +45,7 @@ export async function embedAll(
   const { signal } = stop;
   const onAbort = () => stop.abort(scope.signal.reason);
   scope.signal.addEventListener("abort", onAbort, { once: true });
-  const engines = dispatcher(context.fleet, model);
+  const engines = dispatcher(context.fleet, model, scope.meter?.endpoint ?? "other");
   const id = `${rid ?? requestId ?? scope.id}-${crypto.randomUUID()}`;
   const turn = takingTurns(signal);
   const vectors: Float32Array[] = new Array(inputs.length);
@@ -68,6 +68,7 @@ export async function embedAll(
 
   try {
     await Promise.all(Array.from({ length: Math.min(PARALLEL, inputs.length) }, work));
+    scope.meter?.embedded(model.entry.id, promptTokens);
     return { vectors, promptTokens };
   } catch (error) {
     stop.abort(error);

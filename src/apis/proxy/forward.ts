@@ -9,6 +9,7 @@ import { firstAnswer } from "../../fleet/dispatch/promised.ts";
 import type { HttpLease } from "../../fleet/lease.ts";
 import type { FleetView } from "../../fleet/view.ts";
 import { withMember } from "../../generation/raw-members.ts";
+import { endpointName } from "../../server/request-metrics.ts";
 
 export interface ForwardAsk {
   readonly endpoint: HttpEndpoint;
@@ -59,10 +60,14 @@ export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSi
   const tokens = Math.ceil(ask.text.length / BYTES_PER_TOKEN);
   return firstAnswer(
     {
-      kind: "forward",
+      endpoint: endpointName(ask.endpoint),
       model: id,
       lease: (tried) => fleet.leaseHttp(id, { tokens, tried }),
-      work: (lease, attempt, either) => begin(lease, ask, attempt, either),
+      async work(lease, attempt, either) {
+        const begun = await begin(lease, ask, attempt, either);
+        fleet.observer.tried(lease.worker, undefined);
+        return begun;
+      },
     },
     fleet,
     signal,

@@ -7,6 +7,7 @@ import { engineFailure } from "../../generation/engine-failure.ts";
 import { BytePump } from "../../server/byte-pump.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { logFailure } from "../../server/log-failure.ts";
+import type { GenerationMeter } from "../../server/request-metrics.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { openAiError } from "../openai/errors.ts";
 import { EventCutter } from "./events.ts";
@@ -41,14 +42,22 @@ export async function passOn(request: PassedRequest, context: ServerContext, sco
   }
 }
 
-function send(request: PassedRequest, { fleet }: ServerContext, scope: RequestScope): Promise<Forwarded> {
+/** An answer that has begun, and who counts it. */
+interface Sent extends Forwarded {
+  readonly meter: GenerationMeter | undefined;
+}
+
+async function send(request: PassedRequest, { fleet }: ServerContext, scope: RequestScope): Promise<Sent> {
   const { endpoint, model, text, isStream } = request;
   const headers: Record<string, string> = { accept: isStream ? "text/event-stream" : "application/json" };
   for (const name of PASSED_ON) {
     const value = request.headers.get(name);
     if (value !== null) headers[name] = value;
   }
-  return forward({ endpoint, requestId: scope.id, model, text, headers }, fleet, scope.signal);
+  const meter = scope.meter?.generation(fleet.idOf(model));
+  const begun = await forward({ endpoint, requestId: scope.id, model, text, headers }, fleet, scope.signal);
+  meter?.begun();
+  return { ...begun, meter };
 }
 
 async function answerWhole(request: PassedRequest, context: ServerContext, scope: RequestScope): Promise<Response> {
@@ -57,7 +66,7 @@ async function answerWhole(request: PassedRequest, context: ServerContext, scope
 
 /** Nothing is told of an answer before it is there. */
 async function whole(
-  { lease, reply, first, read }: Forwarded,
+  { lease, reply, first, read, meter }: Sent,
   request: PassedRequest,
   context: ServerContext,
   scope: RequestScope,
@@ -79,7 +88,7 @@ async function whole(
   }
   lease.done("ok");
   const body = Buffer.concat(chunks);
-  served(request, context, scope, usageOf(body));
+  served(request, context, scope, usageOf(body), meter);
   scope.finish();
   const type = reply.headers.get("content-type") ?? "application/json";
   return new Response(body, { status: reply.status, headers: { "content-type": type, "x-request-id": scope.id } });
@@ -98,7 +107,7 @@ async function answerStreamed(request: PassedRequest, context: ServerContext, sc
   });
   let closed = (_isLeft: boolean): void => {};
   const sending = send(request, context, scope);
-  let begun: Forwarded | undefined;
+  let begun: Sent | undefined;
   try {
     begun = await Promise.race([sending, silence.promise]);
   } catch (error) {
@@ -122,23 +131,24 @@ const isEvents = ({ reply }: Forwarded): boolean =>
 
 /** Passes the events on as they come and as the client takes them. What fails is told by an event of its own. Never rejects. */
 async function pass(
-  coming: Forwarded | Promise<Forwarded>,
+  coming: Sent | Promise<Sent>,
   pump: BytePump,
   request: PassedRequest,
   context: ServerContext,
   scope: RequestScope,
 ): Promise<void> {
-  let begun: Forwarded | undefined;
+  let begun: Sent | undefined;
   try {
     begun = await coming;
     if (!isEvents(begun)) throw new EngineError("failed", "the engine did not answer by a stream");
     const scanner = new UsageScanner();
     await passEvents(begun, pump, scanner);
     begun.lease.done("ok");
-    served(request, context, scope, scanner.usage);
+    served(request, context, scope, scanner.usage, begun.meter);
   } catch (error) {
     begun?.lease.done(scope.signal.aborted ? "neutral" : outcomeOf(error));
     const failure = failureOf(error, scope);
+    scope.meter?.failed(failure);
     logFailure(context.log, scope.id, request.endpoint, failure);
     if (failure.status === 499) return pump.cut();
     await pump.write(`data: ${JSON.stringify(openAiError(failure))}\n\n`);
@@ -195,7 +205,9 @@ function served(
   { log }: ServerContext,
   { id, startedAt }: RequestScope,
   usage: Usage | undefined,
+  meter: GenerationMeter | undefined,
 ): void {
+  if (usage !== undefined) meter?.ended(usage.promptTokens, usage.completionTokens);
   log.debug("request served over HTTP", {
     request: id,
     path: endpoint,

@@ -172,8 +172,11 @@ export class ResponsesSession {
 
   /** What is asked, and what answers it. */
   private async toRun(request: ResponsesRequest, scope: RequestScope, before?: readonly Loose[]): Promise<Work> {
-    const prepared = await withFallback(request.model, this.context, scope, (its, part) =>
-      prepareResponse(request, its, part, before),
+    const prepared = await withFallback(
+      { endpoint: "responses", model: request.model, isStream: true },
+      this.context,
+      scope,
+      (its, part) => prepareResponse(request, its, part, before),
     );
     return [prepared, (out) => this.run(prepared, out, scope)];
   }

@@ -92,7 +92,9 @@ export async function streamAnswer<Sink extends StreamSink>(
     throw sink.error;
   }
   void running.done.then(() => {
-    if (sink.error) logFailure(context.log, scope.id, path, sink.error);
+    if (sink.error === undefined) return;
+    scope.meter?.failed(sink.error);
+    logFailure(context.log, scope.id, path, sink.error);
   });
   return out.response(headers);
 }

@@ -201,7 +201,8 @@ function generationOf(
   const engineStops = choices > 1 ? sampling : { ...sampling, stop: [] };
   const { dataParallelRank } = ask;
   return {
-    engine: dispatcher(context.fleet, model),
+    engine: dispatcher(context.fleet, model, scope.meter?.endpoint ?? "other"),
+    meter: () => scope.meter?.generation(model.entry.id),
     tokenizer: model.tokenizer,
     output,
     request: {

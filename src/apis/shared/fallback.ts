@@ -3,6 +3,7 @@ import { EngineFailureError, type GatewayError, ModelNotFoundError, NoWorkersErr
 import type { GenerationSink } from "../../generation/events.ts";
 import type { RunningGeneration } from "../../generation/run.ts";
 import type { ServerContext } from "../../server/context.ts";
+import type { Asked } from "../../server/request-metrics.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { trialScope } from "../../server/trial-scope.ts";
 import type { PreparedCall } from "./call.ts";
@@ -26,10 +27,25 @@ const standIn = (context: ServerContext, name: string, other: string): ServerCon
 });
 
 /**
- * Answers a request for the model `name`; as long as that fails before anything was sent, with those that stand in for it. `answer` goes by
+ * Answers a request, and counts it; as long as that fails before anything was sent, with the models that stand in for its own. `answer` goes by
  * the context and the scope that it is given, and by the model's name as the client gave it. Rejects with the first failure.
  */
 export async function withFallback<T>(
+  asked: Asked,
+  context: ServerContext,
+  scope: RequestScope,
+  answer: (context: ServerContext, scope: RequestScope) => Promise<T>,
+): Promise<T> {
+  scope.meter = context.metrics?.begin(asked, context.fleet, scope.startedAt);
+  try {
+    return await firstToAnswer(asked.model, context, scope, answer);
+  } catch (error) {
+    scope.meter?.failed(scope.signal.aborted ? scope.signal.reason : error);
+    throw error;
+  }
+}
+
+async function firstToAnswer<T>(
   name: string,
   context: ServerContext,
   scope: RequestScope,

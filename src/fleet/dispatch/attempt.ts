@@ -87,6 +87,7 @@ export class Attempt implements GenerateHandler, GenerateCall {
     const failure = error?.kind === "cancelled" ? (this.blame ?? error) : error;
     const isGood = this.isEnough || (failure === undefined && !this.hasBrokenOff);
     this.lease.done(isGood ? "ok" : failure === undefined ? "failure" : outcomeOf(failure));
+    this.fleet.observer.tried(this.lease.worker, isGood ? undefined : failure);
     avoidFailed(this.fleet, this.lease, failure);
     this.tries.ended(this, failure);
   }

@@ -11,7 +11,8 @@ export interface Dispatcher {
   embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedReply>;
 }
 
-export const dispatcher = (fleet: FleetView, model: Model): Dispatcher => ({
-  generate: (request, handler) => dispatchGeneration(fleet, model, request, handler),
-  embed: (request, signal) => dispatchEmbed(fleet, model, request, signal),
+/** `endpoint`: what the requests are for, for those who count. */
+export const dispatcher = (fleet: FleetView, model: Model, endpoint: string): Dispatcher => ({
+  generate: (request, handler) => dispatchGeneration(fleet, model, request, handler, endpoint),
+  embed: (request, signal) => dispatchEmbed(fleet, model, request, signal, endpoint),
 });

@@ -10,16 +10,18 @@ export function dispatchEmbed(
   model: Model,
   request: EmbedRequest,
   signal: AbortSignal,
+  endpoint: string,
 ): Promise<EmbedReply> {
   const ask = { needs: Feature.embed, tokens: request.tokenIds.length };
   return firstAnswer(
     {
-      kind: "embed",
+      endpoint,
       model: model.entry.id,
       lease: (tried) => fleet.lease(model, { ...ask, tried }),
       async work(lease, attempt, either) {
         const reply = await lease.engine.embed({ ...request, requestId: idOfTry(request.requestId, attempt) }, either);
         lease.done("ok");
+        fleet.observer.tried(lease.worker, undefined);
         return reply;
       },
     },

@@ -18,8 +18,9 @@ export function dispatchGeneration(
   model: Model,
   request: GenerateRequest,
   handler: GenerateHandler,
+  endpoint: string,
 ): GenerateCall {
-  const dispatch = new Dispatch(fleet, model, request, handler);
+  const dispatch = new Dispatch(fleet, model, request, handler, endpoint);
   dispatch.begin();
   return dispatch;
 }
@@ -41,6 +42,7 @@ class Dispatch implements GenerateCall, Tries {
     private readonly model: Model,
     private readonly request: GenerateRequest,
     readonly handler: GenerateHandler,
+    private readonly endpoint: string,
   ) {
     this.ask = { needs: featuresOf(request), tokens: request.tokenIds.length, tried: new Set() };
     this.limits = fleet.policy.limitsOf(model.entry.id);
@@ -108,7 +110,7 @@ class Dispatch implements GenerateCall, Tries {
       this.giveUp(failure);
       return;
     }
-    fleet.observer.retried("generate");
+    fleet.observer.retried(this.endpoint);
     try {
       this.send(lease, false);
     } catch {
@@ -117,7 +119,7 @@ class Dispatch implements GenerateCall, Tries {
   }
 
   private giveUp(failure: EngineError): void {
-    if (this.ask.tried.size > 1) this.fleet.observer.exhausted("generate");
+    if (this.ask.tried.size > 1) this.fleet.observer.exhausted(this.endpoint);
     this.end(failure);
   }
 

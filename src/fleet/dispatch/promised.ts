@@ -4,10 +4,11 @@ import type { Booking } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 import { pauseBeforeNext } from "./attempts.ts";
 import { outcomeOf } from "./outcome.ts";
-import { avoidFailed, awayError, type Kind, leaseOther } from "./retries.ts";
+import { avoidFailed, awayError, leaseOther } from "./retries.ts";
 
 export interface PromisedTries<L extends Booking, T> {
-  readonly kind: Kind;
+  /** For those who count. */
+  readonly endpoint: string;
   /** The model's id. */
   readonly model: string;
   /** A place at a worker that is not among the tried ones. Throws NoWorkersError and the like. */
@@ -25,7 +26,7 @@ export interface PromisedTries<L extends Booking, T> {
  * `signal` fires.
  */
 export async function firstAnswer<L extends Booking, T>(
-  { kind, model, lease: leaseOf, work }: PromisedTries<L, T>,
+  { endpoint, model, lease: leaseOf, work }: PromisedTries<L, T>,
   fleet: FleetView,
   signal: AbortSignal,
 ): Promise<T> {
@@ -40,6 +41,7 @@ export async function firstAnswer<L extends Booking, T>(
       return await tryOnce(lease, limits);
     } catch (error) {
       lease.done(outcomeOf(error));
+      observer.tried(lease.worker, error);
       avoidFailed(fleet, lease, error);
       const pauseMs = signal.aborted ? undefined : pauseBeforeNext(error, tried.size, policy.rules, Math.random());
       if (pauseMs !== undefined && pauseMs > 0) {
@@ -48,10 +50,10 @@ export async function firstAnswer<L extends Booking, T>(
       }
       const next = pauseMs === undefined || signal.aborted ? undefined : leaseOther(fleet, () => leaseOf(tried));
       if (next === undefined) {
-        if (tried.size > 1) observer.exhausted(kind);
+        if (tried.size > 1) observer.exhausted(endpoint);
         throw error;
       }
-      observer.retried(kind);
+      observer.retried(endpoint);
       lease = next;
     }
   }

@@ -3,34 +3,6 @@ import { EngineError } from "../../engines/engine.ts";
 import type { Booking } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 
-/** What a request is, for those who count. */
-export type Kind = "generate" | "embed" | "forward";
-
-/** Told of what becomes of requests. */
-export interface DispatchObserver {
-  /** A request is sent to another worker, as one has failed. */
-  retried(kind: Kind): void;
-  /** `made`: tries before it. */
-  paused(made: number, ms: number): void;
-  /** A request that was sent to several workers, or might have been, has failed at all of them. */
-  exhausted(kind: Kind): void;
-  budgetDenied(): void;
-  /** A second worker was asked beside a slow one, and began before it, or not. */
-  hedged(result: "won" | "lost"): void;
-  /** Another model answers in the place of the one that was asked for. */
-  fellBack(from: string, to: string): void;
-}
-
-/** For whom nobody counts. */
-export const UNOBSERVED: DispatchObserver = {
-  retried() {},
-  paused() {},
-  exhausted() {},
-  budgetDenied() {},
-  hedged() {},
-  fellBack() {},
-};
-
 /** A worker was lost before it began. */
 export const awayError = () => new EngineError("unavailable", "the engine does not answer any more");
 

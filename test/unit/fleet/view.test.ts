@@ -4,6 +4,7 @@ import type { EngineFacts } from "../../../src/engines/facts.ts";
 import { Feature } from "../../../src/engines/features.ts";
 import type { HttpEngine } from "../../../src/engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError, UnsupportedError } from "../../../src/errors.ts";
+import { UNOBSERVED } from "../../../src/fleet/dispatch/observer.ts";
 import type { Lease } from "../../../src/fleet/lease.ts";
 import type { FleetSnapshot, HttpModelEntry, WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
@@ -208,7 +209,7 @@ describe("circuit breakers", () => {
     now = 1_700_000_000_000;
     clock = spyOn(Date, "now").mockImplementation(() => now);
     view = new FleetView(board, 0, () => new ScriptedEngine(), {
-      onBreaker: ({ id }, became) => changes.push(`${id} ${became}`),
+      observer: { ...UNOBSERVED, breaker: ({ id }, became) => changes.push(`${id} ${became}`) },
     });
   });
   afterEach(() => clock.mockRestore());

@@ -22,6 +22,7 @@ const PARTS: Readonly<Record<string, string>> = {
   "server/event-stream.ts": "request",
   "server/runs.ts": "request",
   "server/request-scope.ts": "request",
+  "server/request-metrics.ts": "request",
   "server/ticker.ts": "request",
   "server/trial-scope.ts": "request",
   "server/log-failure.ts": "request",

@@ -1,8 +1,8 @@
 /** A fleet of scripted engines for tests of what becomes of a request among them. */
 import type { EmbedReply, EngineError } from "../../../../src/engines/engine.ts";
 import { type Dispatcher, dispatcher } from "../../../../src/fleet/dispatch/dispatcher.ts";
+import { type DispatchObserver, UNOBSERVED } from "../../../../src/fleet/dispatch/observer.ts";
 import { DEFAULT_POLICY, type DispatchPolicy, type ModelLimits } from "../../../../src/fleet/dispatch/policy.ts";
-import type { DispatchObserver } from "../../../../src/fleet/dispatch/retries.ts";
 import { FleetView } from "../../../../src/fleet/view.ts";
 import { type BreakerRules, FleetBoard, WorkerState } from "../../../../src/threads/fleet-board.ts";
 import type { RetryBudget } from "../../../../src/threads/limit-board.ts";
@@ -51,12 +51,12 @@ export function world(count: number, { limits, rules, budget, breaker }: WorldOp
   });
   const told: string[] = [];
   const observer: DispatchObserver = {
+    ...UNOBSERVED,
     retried: (kind) => told.push(`retried ${kind}`),
     paused: (made, ms) => told.push(`paused ${made} ${Math.round(ms)}`),
     exhausted: (kind) => told.push(`exhausted ${kind}`),
     budgetDenied: () => told.push("denied"),
     hedged: (result) => told.push(`hedge ${result}`),
-    fellBack() {},
   };
   const base = DEFAULT_POLICY.limitsOf(MODEL);
   const fleet = new FleetView(board, 0, ({ id }) => engines[Number(id)]!, {
@@ -70,7 +70,7 @@ export function world(count: number, { limits, rules, budget, breaker }: WorldOp
     retryBudget: budget,
   });
   fleet.apply({ workers, expected: count, models: [modelEntry()], tokenizers: [] });
-  const dispatch: Dispatcher = dispatcher(fleet, fleet.model(MODEL));
+  const dispatch: Dispatcher = dispatcher(fleet, fleet.model(MODEL), "generate");
   const running = () => workers.map(({ slot }) => board.running(slot));
 
   /** Asks for a generation, and notes what comes of it. */
