@@ -87,3 +87,19 @@ for (const threads of [1, 2]) {
     });
   });
 }
+
+test("an engine that does not know stop strings makes no more once all choices have had theirs", async () => {
+  const text = `one two three STOP ${"and on ".repeat(2000)}`;
+  const engine = await startEngine(JSON.stringify([{ text, ms_per_token: 5 }]), ["--dialect", "sglang"]);
+  const gateway = await startGateway([engine]);
+  try {
+    const answer = await chat(gateway, { model: gateway.model, messages: user("go"), n: 2, stop: "STOP" });
+    const { choices } = (await answer.json()) as { choices: { message: { content: string } }[] };
+    expect(choices.map(({ message }) => message.content)).toEqual(["one two three ", "one two three "]);
+    await eventually(async () => (await engine.stats()).open === 0);
+    expect((await engine.stats()).tokensSent).toBeLessThan(1000);
+  } finally {
+    await gateway.stop();
+    await engine.stop();
+  }
+}, 60_000);

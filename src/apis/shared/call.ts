@@ -196,8 +196,8 @@ function generationOf(
   // The gateway itself ends an answer behind the one call that is wanted, if it sees the tokens as they come; one of several choices
   // goes on in the engine until all are over, as no wire can cancel one alone.
   const endsBehindCall = parsing?.mayCall === true && parsing.single;
-  // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: the engine ends
-  // each at its own.
+  // One choice: the gateway finds the stop string and cancels, which spares the engine the detokenizing. Several: an engine that can
+  // ends each at its own; where none does, the gateway cancels once it has found a stop in all of them.
   const engineStops = choices > 1 ? sampling : { ...sampling, stop: [] };
   const { dataParallelRank } = ask;
   return {
@@ -209,7 +209,7 @@ function generationOf(
       requestId: `${ask.requestId ?? scope.id}-${crypto.randomUUID()}`,
       tokenIds: prompt.tokenIds,
       sampling: engineStops,
-      stream: ask.stream || endsBehindCall || (choices === 1 && stop.length > 0),
+      stream: ask.stream || endsBehindCall || stop.length > 0,
       eosTokenIds: model.entry.eosTokenIds,
       ...(dataParallelRank !== undefined && { dataParallelRank }),
     },

@@ -115,6 +115,6 @@ test("prompt and sampling reach the engine; a stop string stays here while one c
   expect(one).toMatchObject({ stream: true, dataParallelRank: 3, sampling: { stop: [], temperature: 0.5, n: 1 } });
   expect(one?.tokenIds.length).toBe(4);
   expect(one?.requestId).toStartWith("mine-");
-  expect(two).toMatchObject({ stream: false, sampling: { stop: ["STOP"], n: 2 } });
+  expect(two).toMatchObject({ stream: true, sampling: { stop: ["STOP"], n: 2 } });
   expect(two?.requestId).not.toBe(one?.requestId);
 });
