@@ -59,12 +59,12 @@ class AskingClient:
     COUNTS_MESSAGES = False
     # What ids of a streaming Complete are: the "last" message's again, "all", or "none".
     REPEATS = "last"
-    # Completes of requests that don't stream all say index 0.
+    # Completes of requests that don't stream have their numbers; else all say index 0.
     NUMBERS_WHOLE = True
-    # Choices of one request; constraints.
+    # It does several choices in one request, and constraints.
     SAMPLES = True
     CONSTRAINS = True
-    # The stop token stays out of the ids; it is named.
+    # The stop token stays out of the ids; the Complete names it.
     TRIMS = False
     NAMES_STOP = True
     # How a stream ends that an Abort names: an "abort" Complete, "ok" without one, a "status", or not at all ("silent").
@@ -72,7 +72,7 @@ class AskingClient:
     HEALTH_V1 = True
     EMBEDS = False
     LOADS = True
-    # The calls of later releases, by the release.
+    # Calls that came later, and the release.
     SINCE = {}
     BUNDLE = True
     # Fields that had no presence in older releases, which reads the same.
