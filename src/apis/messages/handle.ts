@@ -91,6 +91,7 @@ async function prepared(
         stop: body.stop_sequences,
       },
       constraint: onlyOne(found, "output_config.format"),
+      constraintParam: format === undefined ? undefined : "output_config.format",
       tooLong: "clamp",
       stream: body.stream === true,
       param: PARAM,

@@ -134,6 +134,7 @@ export function textAsk(body: ResponsesRequest, { conversation, format }: AskedC
     conversation,
     sampling: sampling(body),
     constraint,
+    constraintParam: own === undefined ? undefined : "text.format",
     tooLong: "clamp",
     param: "input",
     stream,

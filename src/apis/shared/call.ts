@@ -12,7 +12,7 @@ import type { ToolPlan } from "../../generation/tools/plan.ts";
 import { runWithFallback } from "../../generation/tools/refused-constraint.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import { parsingFor, planFor } from "./planning.ts";
+import { parsingFor, planFor, refuseUnoffered } from "./planning.ts";
 import { keepLast, promptOf } from "./prompt.ts";
 import { type LengthRule, type SamplingAsk, samplingParams } from "./sampling.ts";
 
@@ -22,6 +22,8 @@ interface Ask extends LengthRule {
   readonly model: string;
   readonly sampling: SamplingAsk;
   readonly constraint?: Constraint | undefined;
+  /** The field of the API's own that the constraint came from; absent: one that engines have added. */
+  readonly constraintParam?: string | undefined;
   /** Keep only the last tokens of the prompt (`truncate_prompt_tokens`). */
   readonly keepLast?: number;
   /** Tokens are wanted as they come. */
@@ -65,7 +67,8 @@ export interface PreparedCall {
 export async function prepareCall(ask: TextAsk, context: ServerContext, scope: RequestScope): Promise<PreparedCall> {
   const model = generating(ask.model, context);
   limitTotal(model, context, scope);
-  const { conversation, constraint: own } = ask;
+  const { conversation, constraint: own, constraintParam } = ask;
+  if (own !== undefined && constraintParam !== undefined) refuseUnoffered(own, model, constraintParam);
   const planned = await planFor(conversation, model, own, ask.param);
   const prompt = await promptOf(planned, model, context, scope, ask);
   const { plan } = planned;

@@ -1,6 +1,6 @@
 import type { Constraint } from "../../engines/engine.ts";
 import { constraintsOf } from "../../engines/features.ts";
-import { ContextLengthError, InvalidRequestError } from "../../errors.ts";
+import { ContextLengthError, InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
@@ -24,6 +24,12 @@ export const ENGINE_CONSTRAINTS: ReadonlySet<Constraint["kind"]> = new Set([
   "regex",
   "grammar",
 ]);
+
+/** Refuses a constraint that no engine of the model can enforce, by the name of the field that asks for it. Throws UnsupportedError. */
+export function refuseUnoffered({ kind }: Constraint, { entry, features }: Model, param: string): void {
+  if (constraintsOf(features).has(kind)) return;
+  throw new UnsupportedError(`The engines of the model '${entry.id}' do not offer ${param}`, { param });
+}
 
 /**
  * The prompt of a conversation with a model, and what is to be done about its tools. `constraint`: of the request itself;
