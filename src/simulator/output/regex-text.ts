@@ -6,11 +6,19 @@ export function regexText(pattern: string): string | undefined {
   const parser = new Parser(pattern.replace(/^\^|\$$/g, ""));
   const text = parser.alternatives();
   if (text === undefined || !parser.done) return undefined;
-  try {
-    return new RegExp(`^(?:${pattern})$`, "u").test(text) ? text : undefined;
-  } catch {
-    return undefined;
+  return matches(pattern, text) ? text : undefined;
+}
+
+/** In Unicode where the pattern allows; engines also take escapes of characters that need none, such as `\-`, which JavaScript does not there. */
+function matches(pattern: string, text: string): boolean {
+  for (const flags of ["u", ""]) {
+    try {
+      return new RegExp(`^(?:${pattern})$`, flags).test(text);
+    } catch {
+      // not in this syntax
+    }
   }
+  return false;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {

@@ -101,6 +101,7 @@ test("texts for regular expressions match them", () => {
     "[^a]+x?",
     "(?:ab){2,3}[\\]]",
     "a.c\\.",
+    "(a\\-b\\/c|d)",
   ])
     expect(regexText(pattern)).toMatch(new RegExp(`^(?:${pattern})$`));
   expect(regexText("(?=a)b")).toBeUndefined();
