@@ -125,6 +125,10 @@ export interface TestEngine {
   readonly url: string;
   stats(): Promise<EngineStats>;
   requests(): Promise<readonly EngineRequest[]>;
+  /** Posts to the address where faults are set. */
+  control(path: string, body?: unknown): Promise<Response>;
+  /** Forgets the faults that were set. */
+  heal(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -139,6 +143,11 @@ export async function startEngine(script = "[]", args: readonly string[] = []): 
     url: url!,
     stats: async () => (await (await fetch(`${stats}/stats`)).json()) as EngineStats,
     requests: async () => (await (await fetch(`${stats}/requests`)).json()) as EngineRequest[],
+    control: (path, body) =>
+      fetch(stats + path, { method: "POST", ...(body !== undefined && { body: JSON.stringify(body) }) }),
+    async heal() {
+      await fetch(`${stats}/faults`, { method: "DELETE" });
+    },
     async stop() {
       await program.stop();
       rmSync(folder, { recursive: true, force: true });
