@@ -13,6 +13,9 @@ const CLOSE_LIST = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
+/** UTF-16 units of a long text that are looked at in one go. */
+const PIECE = 1 << 18;
+
 /** Where the string that begins at `from` ends, behind its quote. */
 function endOfString(json: string, from: number): number {
   for (let end = json.indexOf('"', from + 1); end >= 0; end = json.indexOf('"', end + 1)) {
@@ -45,13 +48,24 @@ export function withMember(json: string, name: string, value: string): string {
 }
 
 /** Where the value of a member is, with the white space around it. */
-function memberSpan(json: string, name: string): { readonly from: number; readonly to: number } | undefined {
+function memberSpan(json: string, name: string): Span | undefined {
+  const finder = memberFinder(json, name);
+  scanTopLevel(json, finder);
+  return finder.found();
+}
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+function memberFinder(json: string, name: string): TopLevel & { found(): Span | undefined } {
   const key = JSON.stringify(name);
-  let found: { from: number; to: number } | undefined;
+  let found: Span | undefined;
   let from = -1;
   /** The string that was read last, at the top level. */
   let last: string | undefined;
-  scanTopLevel(json, {
+  return {
     text: (at, end) => {
       last = json.slice(at, Math.min(end, at + 4 * key.length + 8));
     },
@@ -63,23 +77,55 @@ function memberSpan(json: string, name: string): { readonly from: number; readon
       if (from >= 0) found = { from, to: at };
       from = -1;
     },
-  });
-  return found;
+    found: () => found,
+  };
 }
 
 /** The texts of a JSON array's items. `json` must be valid; it is an array from its first character on. */
 export function rawItemTexts(json: string): readonly string[] {
+  const cutter = itemCutter(json);
+  scanTopLevel(json, cutter);
+  return cutter.items;
+}
+
+function itemCutter(json: string): TopLevel & { readonly items: string[] } {
   const items: string[] = [];
   let from = 1;
-  scanTopLevel(json, {
+  return {
+    items,
     text: () => {},
     mark: (at) => {
       const item = json.slice(from, at).trim();
       if (item !== "") items.push(item); // only an empty array has an empty one
       from = at + 1;
     },
-  });
-  return items;
+  };
+}
+
+/**
+ * The texts of the items of a member that is an array; none where there is no such member. `json` must be valid. It may be long: `giveWay`
+ * is called between pieces, and waited for.
+ */
+export async function rawMemberItems(
+  json: string,
+  name: string,
+  giveWay: () => Promise<void> | undefined,
+): Promise<readonly string[]> {
+  const scan = async (text: string, found: TopLevel): Promise<void> => {
+    const place = { at: 0, depth: 0 };
+    while (place.at < text.length) {
+      scanTopLevel(text, found, place, place.at + PIECE);
+      await giveWay();
+    }
+  };
+  const finder = memberFinder(json, name);
+  await scan(json, finder);
+  const span = finder.found();
+  if (span === undefined) return [];
+  const list = json.slice(span.from, span.to).trim();
+  const cutter = itemCutter(list);
+  await scan(list, cutter);
+  return cutter.items;
 }
 
 /**
@@ -103,9 +149,16 @@ interface TopLevel {
   mark(at: number): void;
 }
 
-function scanTopLevel(json: string, found: TopLevel): void {
-  let depth = 0;
-  for (let at = 0; at < json.length; at++) {
+/** How far a scan is. */
+interface Place {
+  at: number;
+  depth: number;
+}
+
+/** Looks at the next part of a text, up to `until` or a little behind, and leaves in `place` where it stopped. */
+function scanTopLevel(json: string, found: TopLevel, place: Place = { at: 0, depth: 0 }, until = json.length): void {
+  let { at, depth } = place;
+  for (; at < json.length && at < until; at++) {
     const c = json.charCodeAt(at);
     if (c === QUOTE) {
       const behind = endOfString(json, at);
@@ -116,6 +169,8 @@ function scanTopLevel(json: string, found: TopLevel): void {
       if (--depth === 0) found.mark(at);
     } else if (depth === 1 && (c === COMMA || c === COLON)) found.mark(at);
   }
+  place.at = at;
+  place.depth = depth;
 }
 
 function isKey(text: string | undefined, key: string, name: string): boolean {

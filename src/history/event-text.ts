@@ -15,7 +15,8 @@ export function eventsIn(
 ): StoredEvent[] {
   const found: StoredEvent[] = [];
   let bytes = 0;
-  for (const { first, text } of batches) {
+  for (const [at, { first, text }] of batches.entries()) {
+    if ((batches[at + 1]?.first ?? Number.POSITIVE_INFINITY) <= after + 1) continue; // none of these is wanted
     for (const [index, json] of text.split("\n").entries()) {
       if (first + index <= after) continue;
       if (found.length >= maxEvents || bytes >= maxBytes) return found;

@@ -157,9 +157,12 @@ export function createMemory(limits: MemoryLimits): SyncHistory {
       if (events.length === 0) return true;
       if (first !== entry.nextEvent)
         throw new HistoryConflictError(`the log of '${id}' does not end just before event ${first}`);
-      entry.events.push({ first, text: joinEvents(events) });
+      const text = joinEvents(events);
+      entry.events.push({ first, text });
       entry.nextEvent += events.length;
-      resize(entry);
+      const more = textBytes([text]); // all of it is counted too often to be added up each time
+      entry.bytes += more;
+      bytes += more;
       return true;
     },
     readEvents(tenant, id, after, { maxEvents, maxBytes }) {

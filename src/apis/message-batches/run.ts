@@ -82,13 +82,16 @@ async function work(
   if (row === null || row.status === "ended") return;
   const giveWay = takingTurns(NEVER);
   const { done, counts, next } = await logged(history, tenant, id, giveWay);
-  const left: Request[] = [];
+  const left: Item[] = [];
   for (const json of row.input) {
     const custom = customId(json);
     if (!done.has(custom)) left.push({ custom, json });
     await giveWay();
   }
   let taken = 0;
+  let last = Promise.resolve<void>(undefined);
+  /** Each that works on requests looks after the one before it whether it is to give way. */
+  const turn = () => (last = last.then(giveWay));
   const results = new Results(history, { tenant, id }, next, counts);
   const abort = new AbortController();
   const expire = () => abort.abort(new BatchExpiredError());
@@ -99,17 +102,18 @@ async function work(
 
   /** Takes one request after the other; of what was given up, all say so. What a shutdown leaves is for the next gateway. */
   async function take(): Promise<void> {
-    while (!context.draining() && taken < left.length) {
+    for (;;) {
+      await turn();
+      if (context.draining() || taken >= left.length) return;
       if (stop.aborted) giveUp(left.slice(taken, (taken += STORED_AT_ONCE)));
       else {
         const { custom, json } = left[taken++]!;
         results.put(custom, await outcome(json));
       }
       await results.stored();
-      await giveWay();
     }
   }
-  function giveUp(requests: readonly Request[]): void {
+  function giveUp(requests: readonly Item[]): void {
     for (const { custom } of requests) results.put(custom, unanswered(stop.reason));
   }
   async function outcome(json: string): Promise<Outcome> {
@@ -131,7 +135,7 @@ async function work(
   await end({ tenant, id }, results.counts, history);
 }
 
-interface Request {
+interface Item {
   readonly custom: string;
   readonly json: string;
 }

@@ -136,6 +136,7 @@ test("a request that the engine is too busy for is asked again", async () => {
 
 test("at most 16 requests of a batch are worked on at a time", async () => {
   const made = await create(requests(...Array<string>(20).fill("hold")));
+  for (let i = 0; i < 500 && held.length < 16; i++) await Bun.sleep(10);
   await Bun.sleep(50);
   expect(held).toHaveLength(16);
   for (let i = 0; i < 20; i++) {
