@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fixtures } from "../../scripts/fixtures.ts";
 import { gatewayBinary } from "../engines/servers.ts";
-import { Suite } from "../interop/suite.ts";
+import { type Part, runParts } from "../interop/suite.ts";
 import { AGENTS } from "./agents.ts";
 import { MODELS } from "./models.ts";
 import { session } from "./session.ts";
@@ -49,18 +49,18 @@ async function judge(fenced: boolean): Promise<number> {
       ? "network: none but this machine; names, and connections to ports 80 and 443 of any address, are noted"
       : "network: not fenced off (no unshare); only what goes by way of a proxy is noted",
   );
-  const suite = new Suite();
-  await suite.check("the trap notices who would leave", () => tryTrap(trap));
+  const parts: Part[] = [
+    { name: "trap", run: (suite) => suite.check("the trap notices who would leave", () => tryTrap(trap)) },
+  ];
   for (const agent of AGENTS) {
     console.log(`${agent.name}: ${await agent.version()}`);
-    for (const model of MODELS) {
-      suite.under(`[${agent.name}, ${model.name}] `);
-      await session(suite, agent, model, trap);
-    }
+    for (const model of MODELS)
+      parts.push({ name: `${agent.name}, ${model.name}`, run: (suite) => session(suite, agent, model, trap) });
   }
+  const { passed, failed } = await runParts(parts, 1);
   trap.stop();
-  console.log(`agents: ${suite.passed} passed, ${suite.failed} failed`);
-  return suite.failed === 0 ? 0 : 1;
+  console.log(`agents: ${passed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
 }
 
 const fenced = process.env[FENCED];
