@@ -34,6 +34,8 @@ export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: numb
     };
   };
 
+  const leaver = (id: string) => registry.leaving().find((record) => record.id === id);
+
   /** Workers that have registered and are not leaving: of one address, or all. */
   function answering(url?: string): readonly Answering[] {
     const all = registry.list().filter((record): record is Answering => record.found !== undefined);
@@ -68,11 +70,11 @@ export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: numb
 
   return {
     async listWorkers(model) {
-      const all = registry.list().map(infoOf);
+      const all = [...registry.list(), ...registry.leaving()].map(infoOf);
       return model === undefined ? all : all.filter(({ models }) => models.includes(model));
     },
     async worker(id) {
-      return infoOf(registry.get(id));
+      return infoOf(leaver(id) ?? registry.get(id));
     },
     async addWorker(spec) {
       if (registry.at(spec.url) !== undefined)
@@ -91,7 +93,7 @@ export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: numb
       return infoOf(registry.patch(id, patch));
     },
     async removeWorker(id) {
-      return infoOf(registry.remove(id));
+      return infoOf(leaver(id) ?? registry.remove(id));
     },
     loads() {
       return Promise.all(

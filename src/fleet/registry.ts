@@ -23,6 +23,8 @@ export class WorkerRegistry {
   private readonly byPlace = new Map<string, WorkerRecord>();
   /** Those that are to take the place of one that still serves, by id. */
   private readonly successors = new Map<string, WorkerRecord>();
+  /** Those that were removed and have requests to finish, by id. */
+  private readonly leavers = new Map<string, WorkerRecord>();
   /** All of them, and those that are leaving. */
   private readonly all = new Set<WorkerRecord>();
 
@@ -38,6 +40,11 @@ export class WorkerRegistry {
   /** Workers of the fleet, in the order in which they came. */
   list(): readonly WorkerRecord[] {
     return [...this.byId.values()];
+  }
+
+  /** Workers that were removed and have not left yet. */
+  leaving(): readonly WorkerRecord[] {
+    return [...this.leavers.values()];
   }
 
   /** With those that take over from another one, and those that are leaving. */
@@ -110,6 +117,7 @@ export class WorkerRegistry {
     this.drop(this.successors.get(id));
     this.byId.delete(id);
     this.byPlace.delete(record.place);
+    this.leavers.set(id, record);
     this.leave(record);
     return record;
   }
@@ -267,6 +275,7 @@ export class WorkerRegistry {
     await this.tell();
     await drained(clock, inFlight); // threads end what is left when they know
     this.rows.free(record.slot);
+    if (this.leavers.get(record.id) === record) this.leavers.delete(record.id);
     this.around.log.info("worker has left", { worker });
     if (!this.byId.has(record.id)) this.jobs.done(record.id);
   }

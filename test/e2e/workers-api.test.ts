@@ -74,9 +74,11 @@ describe.each([1, 2])("with %i thread(s)", (threads) => {
     await eventually(async () => (await open()).every((count) => count === 2), 5000);
     const { id } = (await workers()).find((worker) => worker.url === first.url)!;
     expect((await ask("DELETE", `/workers/${id}`)).status).toBe(202);
-    expect((await workers()).map((worker) => worker.url)).toEqual([second.url]);
+    const leaving = (await ask("GET", `/workers/${id}`)).body as Worker;
+    expect(leaving).toMatchObject({ status: "draining", load: 2, job_status: { job_type: "RemoveWorker" } });
     const { received } = await first.stats();
     expect(await running).toEqual([200, 200, 200, 200]);
+    await eventually(async () => (await workers()).every((worker) => worker.url === second.url), 5000);
     for (let i = 0; i < 6; i++) expect(await say(`hello ${i}`)).toBe(200);
     expect((await first.stats()).received).toBe(received);
     expect((await first.stats()).abortedByCancel + (await first.stats()).abortedByRpc).toBe(0);

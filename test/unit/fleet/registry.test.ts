@@ -146,7 +146,7 @@ describe("operators", () => {
   });
 
   test("what cannot be done says why", async () => {
-    const { admin, registry } = lifeWorld();
+    const { admin, clock, registry } = lifeWorld();
     const { id } = await admin.addWorker({ url: "10.0.0.1:50051" });
     await expect(admin.addWorker({ url: A })).rejects.toBeInstanceOf(WorkerExistsError);
     await expect(admin.addWorker({ url: "grpc://" })).rejects.toBeInstanceOf(InvalidRequestError);
@@ -154,6 +154,7 @@ describe("operators", () => {
     for (const unknown of [admin.worker("x"), admin.removeWorker("x"), admin.patchWorker("x", {})])
       await expect(unknown).rejects.toBeInstanceOf(WorkerNotFoundError);
     registry.remove(id);
+    await clock.pass(100);
     await expect(admin.worker(id)).rejects.toBeInstanceOf(WorkerNotFoundError);
   });
 });
@@ -177,6 +178,19 @@ describe("leaving", () => {
     await clock.pass(2000);
     expect([board.state(record.slot), known()]).toEqual([WorkerState.absent, []]);
     expect([clock.waits, jobs.size, script(A).open]).toEqual([0, 0, 0]);
+  });
+
+  test("it is shown until then, and may be removed twice", async () => {
+    const { clock, board, record, admin } = await leaving();
+    const { id } = record;
+    const shown = { id, status: "draining", load: 1, job: { job_type: "RemoveWorker" } };
+    expect(await admin.listWorkers()).toMatchObject([shown]);
+    expect(await admin.worker(id)).toMatchObject(shown);
+    expect(await admin.removeWorker(id)).toMatchObject(shown);
+    board.release(record.slot, 0);
+    await clock.pass(2000);
+    expect(await admin.listWorkers()).toEqual([]);
+    await expect(admin.removeWorker(id)).rejects.toBeInstanceOf(WorkerNotFoundError);
   });
 
   test("after the deadline it goes, and its row is free when the threads have ended what was left", async () => {

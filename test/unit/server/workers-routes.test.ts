@@ -106,6 +106,7 @@ describe("/workers", () => {
     expect((await ask("GET", `/workers/${id}`)).body as unknown).toEqual({ ...replaced, priority: 10 });
 
     expect((await ask("DELETE", `/workers/${id}`)).status).toBe(202);
+    await clock.pass(1000);
     expect(await ask("GET", `/workers/${id}`)).toMatchObject({ status: 404, body: { code: "WORKER_NOT_FOUND" } });
   });
 
