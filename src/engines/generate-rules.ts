@@ -10,8 +10,8 @@ export interface GenerateRules {
   readonly layout: ResponseLayout;
   /** The count of tokens in a Complete is that of its message only; otherwise it is right, with trimmed stop tokens. */
   readonly countsMessages: boolean;
-  /** Choices of requests that do not stream all say index 0: they come in their order. */
-  readonly indexByArrival: boolean;
+  /** Several choices are made at once, and tell which they are, only in a stream: the engine is always asked for one then. */
+  readonly streamsSeveral: boolean;
   /** As the engine spells them; unknown ones are failures. */
   readonly reasons: ReadonlyMap<string, EngineFinishReason>;
   /**
@@ -27,7 +27,7 @@ export interface GenerateRules {
 
 export const COMMON_RULES = {
   countsMessages: false,
-  indexByArrival: false,
+  streamsSeveral: false,
   oneSampleBelow: 0,
   firstPromptLogprobIsNone: false,
   bareEnd: "the engine ended the stream before the end of the generation",

@@ -35,16 +35,21 @@ export function startGeneration(
   const n = Math.max(1, request.sampling.n ?? 1);
   const { temperature } = request.sampling;
   const copied = n > 1 && temperature !== undefined && temperature < rules.oneSampleBelow;
+  const asked: GenerateRequest = copied
+    ? { ...request, sampling: { ...request.sampling, n: 1 } }
+    : n > 1 && rules.streamsSeveral
+      ? { ...request, stream: true }
+      : request;
   let bytes: Uint8Array;
   try {
     const lacking = featuresOf(request) & ~facts.features;
     if (lacking !== 0)
       throw new EngineError("invalid", `the engine of this model does not support ${fieldsOf(lacking).join(", ")}`);
-    bytes = rules.encode(copied ? { ...request, sampling: { ...request.sampling, n: 1 } } : request, facts);
+    bytes = rules.encode(asked, facts);
   } catch (error) {
     return refused(handler, toEngineError(error));
   }
-  const generation = new DialectGeneration(rules, decoder, request, handler, copied ? 1 : n, copied ? n : 1);
+  const generation = new DialectGeneration(rules, decoder, asked, handler, copied ? 1 : n, copied ? n : 1);
   const stream = channel.serverStream(
     rules.path,
     bytes,
@@ -120,7 +125,6 @@ class DialectGeneration {
     try {
       const kind = decoder.decode(bytes, start, end);
       if (kind === "unknown" || this.open === 0) return;
-      if (!this.streaming && this.rules.indexByArrival) chunk.index = this.choices - this.open;
       const { index } = chunk;
       if (index >= this.choices) throw new EngineError("failed", `the engine sent choice ${index} of ${this.choices}`);
       if (this.finished[index]) return;

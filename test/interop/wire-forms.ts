@@ -118,7 +118,13 @@ export const sglangForm: WireForm = {
       max_new_tokens: asked.maxTokens,
       ...constraintMember(asked),
     };
-    return { tokenized: { input_ids: asked.ids }, sampling_params: sampling, logprob_start_len: -1 };
+    return {
+      tokenized: { input_ids: asked.ids },
+      sampling_params: sampling,
+      logprob_start_len: -1,
+      // Several choices are made at once only so.
+      ...(asked.n > 1 && { stream: true }),
+    };
   },
 };
 

@@ -31,7 +31,8 @@ export const sglangGenerate: GenerateRules = {
       index: 11,
     }),
   },
-  indexByArrival: true,
+  // Without a stream its Python servicer makes them one after another, and says index 0 of each.
+  streamsSeveral: true,
   reasons: new Map([
     ["stop", "stop"],
     ["length", "length"],

@@ -16,11 +16,13 @@ function begin(name: DialectName, request: Partial<GenerateRequest> = {}, known:
   const dialect = dialectByName(name)!;
   const proto = dialectPackage(name);
   let handler: StreamHandler | undefined;
+  let bytes = new Uint8Array(0);
   let cancels = 0;
   const channel: Channel = {
     unary: () => Promise.reject(new Error("not asked")),
-    serverStream(_path, _request, given) {
+    serverStream(_path, request, given) {
       handler = given;
+      bytes = Uint8Array.from(request);
       return {
         cancel() {
           cancels++;
@@ -65,6 +67,8 @@ function begin(name: DialectName, request: Partial<GenerateRequest> = {}, known:
     seen,
     call,
     isSent: () => handler !== undefined,
+    /** The request as it went out. */
+    sent: () => proto.decode("GenerateRequest", bytes),
     cancels: () => cancels,
     aborts: () => aborts,
     send(...messages: Plain[]) {
@@ -77,17 +81,62 @@ function begin(name: DialectName, request: Partial<GenerateRequest> = {}, known:
   };
 }
 
-test("several Completes of SGLang that all say index 0 are numbered as they come; those beyond are ignored", () => {
-  const { seen, send, end } = begin("sglang", { stream: false, sampling: { n: 2 } });
-  const complete = (id: number) => ({ complete: { output_ids: [id], finish_reason: "stop", completion_tokens: 1 } });
-  send(complete(7), complete(8), complete(9));
+test("several choices of SGLang are asked for as a stream, whatever was wanted: else they would come one after another", () => {
+  const { seen, send, end, sent } = begin("sglang", { stream: false, sampling: { n: 2 } });
+  expect(sent()).toMatchObject({ stream: true, sampling_params: { n: 2 } });
+  expect(begin("sglang", { stream: false }).sent()["stream"]).toBeFalsy();
+  send(
+    { chunk: { token_ids: [8], index: 1 } },
+    { chunk: { token_ids: [7] } },
+    { complete: { output_ids: [8], finish_reason: "stop", completion_tokens: 1, index: 1 } },
+    { complete: { output_ids: [7], finish_reason: "stop", completion_tokens: 1 } },
+  );
   end();
   expect(seen.ids).toEqual([
-    [0, 7],
     [1, 8],
+    [0, 7],
   ]);
-  expect(seen.finishes.map(({ index }) => index)).toEqual([0, 1]);
+  expect(seen.finishes.map(({ index }) => index)).toEqual([1, 0]);
   expect(seen.ends).toEqual([undefined]);
+});
+
+describe.each(["vllm", "sglang", "tokenspeed", "trtllm", "mlx"] as const)("%s says too much", (dialect) => {
+  const ids = dialect === "trtllm" ? "output_token_ids" : "output_ids";
+  const index = dialect === "trtllm" ? "sequence_index" : "index";
+
+  test("a second Complete and tokens behind the first change nothing", () => {
+    const { seen, send, end } = begin(dialect);
+    send(
+      { chunk: { token_ids: [1, 2], completion_tokens: 2 } },
+      { complete: { [ids]: [2], finish_reason: "stop", completion_tokens: 2 } },
+      { complete: { [ids]: [2], finish_reason: "length", completion_tokens: 2 } },
+      { chunk: { token_ids: [9] } },
+    );
+    end();
+    expect(seen.ids).toEqual([[0, 1, 2]]);
+    expect(seen.finishes).toMatchObject([{ reason: "stop", completionTokens: 2 }]);
+    expect(seen.ends).toEqual([undefined]);
+  });
+
+  if (dialect === "mlx") return; // makes one choice only
+  test("nor do they of one of several choices, while another goes on", () => {
+    const { seen, send, end } = begin(dialect, { sampling: { n: 2, temperature: 1 } });
+    const first = { complete: { [ids]: [1], finish_reason: "stop", completion_tokens: 1 } };
+    send({ chunk: { token_ids: [1] } }, { chunk: { token_ids: [5], [index]: 1 } }, first, first);
+    send({ chunk: { token_ids: [9] } }, { chunk: { token_ids: [6], [index]: 1 } });
+    send({ complete: { [ids]: [6], finish_reason: "length", completion_tokens: 2, [index]: 1 } });
+    end();
+    expect(seen.ids).toEqual([
+      [0, 1],
+      [1, 5],
+      [1, 6],
+    ]);
+    expect(seen.finishes).toMatchObject([
+      { index: 0, reason: "stop", completionTokens: 1 },
+      { index: 1, reason: "length", completionTokens: 2 },
+    ]);
+    expect(seen.ends).toEqual([undefined]);
+  });
 });
 
 test("chunks without tokens give nothing, of whatever dialect", () => {
