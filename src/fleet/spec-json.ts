@@ -16,6 +16,13 @@ const HEALTH = {
   success_threshold: "successThreshold",
   failure_threshold: "failureThreshold",
 } as const;
+/** `drain_settle_secs` of SMG's is taken, and means nothing: a worker leaves when it is idle. */
+const HEALTH_KNOWN: ReadonlySet<string> = new Set([
+  ...Object.keys(HEALTH),
+  "endpoint",
+  "disable_health_check",
+  "drain_settle_secs",
+]);
 
 /** Members that are kept and shown, and that nothing goes by so far. */
 const KEPT = [
@@ -58,6 +65,7 @@ export function parseSpec(value: unknown): WorkerSpec {
   for (const name of Object.keys(body)) if (!KNOWN.has(name)) throw wrong(name, "is unknown");
   const mode = oneOf(body, "connection_mode", MODES);
   const runtime = text(body, "runtime_type") ?? text(body, "runtime");
+  if (!given(body["url"])) throw wrong("url", "is missing");
   const further = Object.fromEntries(KEPT.filter((name) => given(body[name])).map((name) => [name, body[name]]));
   return withoutAbsent({
     url: checkedUrl(withScheme(text(body, "url") ?? "", mode)),
@@ -104,19 +112,28 @@ function patchOf(body: Json): WorkerPatch {
     priority: number(body, "priority"),
     cost: number(body, "cost"),
     labels: labels(body["labels"]),
-    apiKey: text(body, "api_key"),
+    apiKey: keyOf(body),
     health: healthOf(body["health"]),
   };
+}
+
+/** It is sent in a header. */
+function keyOf(body: Json): string | undefined {
+  const key = text(body, "api_key");
+  if (key !== undefined && !/^[!-~]+$/.test(key)) throw wrong("api_key", "must be of visible ASCII characters");
+  return key;
 }
 
 function healthOf(value: unknown): WorkerHealth | undefined {
   if (!given(value)) return undefined;
   const body = objectOf(value, "health");
+  for (const name of Object.keys(body)) if (!HEALTH_KNOWN.has(name)) throw wrong(`health.${name}`, "is unknown");
   const disable = body["disable_health_check"];
   if (given(disable) && typeof disable !== "boolean")
     throw wrong("health.disable_health_check", "must be true or false");
   const counts = Object.entries(HEALTH).map(([name, key]) => [key, integer(body, name, 1, 2_000_000, "health.")]);
   const endpoint = text(body, "endpoint", "health.");
+  if (endpoint !== undefined && !/^\/[!-~]*$/.test(endpoint)) throw wrong("health.endpoint", "must be a path: /...");
   return withoutAbsent({ ...Object.fromEntries(counts), endpoint, disable: disable ?? undefined });
 }
 
@@ -171,7 +188,8 @@ function text(body: Json, name: string, where = ""): string | undefined {
 function number(body: Json, name: string, least = 0): number | undefined {
   const value = body[name];
   if (!given(value)) return undefined;
-  if (typeof value !== "number" || !(value >= least)) throw wrong(name, `must be a number of at least ${least}`);
+  if (typeof value !== "number" || !Number.isFinite(value) || value < least)
+    throw wrong(name, `must be a number of at least ${least}`);
   return value;
 }
 

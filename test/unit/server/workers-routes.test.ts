@@ -132,7 +132,7 @@ describe("/workers", () => {
   });
 
   test.each<[unknown, string]>([
-    [{}, "no address"],
+    [{}, "url is missing"],
     [{ url: "ftp://a:1" }, "no address"],
     [{ url: "grpc://a" }, "no address"],
     [{ url: A, worker_type: "boss" }, "worker_type"],
@@ -140,8 +140,11 @@ describe("/workers", () => {
     [{ url: A, labels: { a: 1 } }, "labels.a"],
     [{ url: A, health: { timeout_secs: 0 } }, "health.timeout_secs"],
     [{ url: A, health: { disable_health_check: "no" } }, "health.disable_health_check"],
+    [{ url: A, health: { interval: 1 } }, "health.interval"],
+    [{ url: A, health: { endpoint: "healthz" } }, "health.endpoint"],
     [{ url: A, models: [{ name: "a" }] }, "models"],
     [{ url: A, api_key: "" }, "api_key"],
+    [{ url: A, api_key: "two\nlines" }, "api_key"],
     [{ url: A, colour: "red" }, "colour"],
   ])("%j is refused with what is wrong", async (body, told) => {
     const { ask } = start();
