@@ -90,6 +90,10 @@ async function begin(
   };
   const reply = await engine.forward(ask, signal);
   if (kindOfStatus(reply.status) !== undefined) throw await refusal(reply);
+  if (isCompressed(reply)) {
+    await reply.body?.cancel();
+    throw new EngineError("failed", "the engine compressed its answer, though it was asked not to");
+  }
   const reader = reply.body?.getReader();
   const read = async (): Promise<Uint8Array | undefined> => {
     try {
@@ -103,7 +107,20 @@ async function begin(
   return { lease, reply, first, read };
 }
 
-async function refusal({ status, headers, body }: HttpReply): Promise<RefusedError> {
+/** Servers are asked not to: an answer is cut between events and looked into for its usage. */
+function isCompressed({ headers }: HttpReply): boolean {
+  const encoding = headers.get("content-encoding");
+  return encoding !== null && encoding !== "" && encoding !== "identity";
+}
+
+/** Statuses that mean the gateway's key. What is said of it may repeat it: that is for nobody to read. */
+const KEY_REFUSED: ReadonlySet<number> = new Set([401, 403]);
+
+async function refusal({ status, headers, body }: HttpReply): Promise<EngineError> {
+  if (KEY_REFUSED.has(status)) {
+    await body?.cancel();
+    return new EngineError("failed", `the engine refuses the gateway's key (${status})`);
+  }
   const bytes = body === null ? new Uint8Array() : await readAll(body, REFUSAL_BYTES);
   const text = new TextDecoder().decode(bytes);
   const failure = statusError(status, text, headers.get("retry-after"));

@@ -138,6 +138,26 @@ describe("refusals", () => {
     expect(front.running()).toBe(0);
   });
 
+  test("what a worker says of the key it refuses is not repeated, as it may repeat the key", async () => {
+    const text = '{"error":{"message":"Incorrect API key provided: theirs"}}';
+    const { front } = await over(() => new Response(text, { status: 401 }), { apiKey: "theirs" });
+    for (const stream of [false, true]) {
+      const told = await (await front.post("/v1/chat/completions", { ...CHAT, stream })).text();
+      expect(told).toContain("the engine refuses the gateway's key (401)");
+      expect(told).not.toContain("theirs");
+    }
+  });
+
+  test("a compressed answer, for which nobody asked, is a failure of the worker's", async () => {
+    const headers = { "content-encoding": "gzip", "content-type": "text/event-stream" };
+    const { front } = await over(() => new Response(Bun.gzipSync(DONE), { headers }));
+    for (const stream of [false, true]) {
+      const reply = await front.post("/v1/chat/completions", { ...CHAT, stream });
+      expect([reply.status, await reply.text()]).toEqual([500, expect.stringContaining("compressed its answer")]);
+    }
+    expect(front.running()).toBe(0);
+  });
+
   test("5xx are told in OpenAI's form, with the engine's words and Retry-After", async () => {
     let answer = new Response();
     const { front } = await over(() => answer);
