@@ -128,8 +128,9 @@ export class ModelNotFoundError extends GatewayError {
 export class NoWorkersError extends GatewayError {
   readonly status = 503;
   readonly code = "no_available_workers";
-  constructor(model: string, retryAfterSecs = 1) {
-    super(`No worker is available for the model '${model}'`, { retryAfterSecs });
+  /** `model`: undefined where any would do. */
+  constructor(model: string | undefined, retryAfterSecs = 1) {
+    super(`No worker is available${model === undefined ? "" : ` for the model '${model}'`}`, { retryAfterSecs });
   }
 }
 

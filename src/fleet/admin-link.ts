@@ -15,6 +15,8 @@ const METHODS = Object.keys({
   patchWorker: true,
   removeWorker: true,
   loads: true,
+  engineMetrics: true,
+  told: true,
   flushCache: true,
   startProfile: true,
   stopProfile: true,

@@ -38,7 +38,7 @@ export interface WorkerLoads {
   readonly ranks: readonly RankLoad[] | undefined;
 }
 
-/** Rejects with GatewayErrors: WorkerNotFoundError, WorkerExistsError, InvalidRequestError, QueueFullError. */
+/** Rejects with GatewayErrors: WorkerNotFoundError, NoWorkersError, WorkerExistsError, InvalidRequestError, QueueFullError. */
 export interface FleetAdmin {
   /** Those that serve a model, or all. */
   listWorkers(model?: string): Promise<readonly WorkerInfo[]>;
@@ -51,6 +51,10 @@ export interface FleetAdmin {
   /** It leaves when its requests are done. */
   removeWorker(id: string): Promise<WorkerInfo>;
   loads(): Promise<readonly WorkerLoads[]>;
+  /** Metrics of all engines in Prometheus' text format. */
+  engineMetrics(): Promise<string>;
+  /** JSON object of what the first worker that serves tells of its model, or of its server; of those of a model, or of all. */
+  told(of: "model" | "server", model?: string): Promise<object>;
   /** Of all workers; each may wait so long to become idle. */
   flushCache(timeoutSecs: number): Promise<readonly WorkerOutcome[]>;
   /** Of the worker of a URL, or of all. */

@@ -26,6 +26,8 @@ export interface Contact extends EngineAdmin {
   check(deadlineMs: number): Promise<void>;
   /** `Found.identity` as it is now. */
   identity(deadlineMs: number): Promise<string>;
+  /** Of HTTP workers: the text at a path. Rejects with an EngineError "unimplemented" where they have no such path. */
+  page?(path: string, deadlineMs: number): Promise<string>;
   close(): void;
 }
 

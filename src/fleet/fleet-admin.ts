@@ -2,10 +2,12 @@
 import type { Outcome } from "../engines/admin.ts";
 import { InvalidRequestError, WorkerExistsError, WorkerNotFoundError } from "../errors.ts";
 import type { FleetAdmin, WorkerInfo, WorkerOutcome } from "./admin.ts";
-import type { Contact, Found } from "./door.ts";
+import type { Contact } from "./door.ts";
+import { engineMetrics } from "./engine-metrics.ts";
 import type { Jobs } from "./jobs.ts";
 import type { WorkerRegistry } from "./registry.ts";
-import type { WorkerRecord } from "./worker-record.ts";
+import { told } from "./told.ts";
+import type { Answering, WorkerRecord } from "./worker-record.ts";
 import { urlOf, workerAddress } from "./worker-url.ts";
 
 /** The workers' API as an owner of workers. */
@@ -13,8 +15,6 @@ const OWNER = "api";
 const ASK_MS = 10_000;
 /** Starting a profiler, and writing what it saw. */
 const PROFILE_MS = 120_000;
-
-type Answering = WorkerRecord & { readonly found: Found };
 
 export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: number): number }, jobs: Jobs): FleetAdmin {
   const infoOf = (record: WorkerRecord): WorkerInfo => {
@@ -103,6 +103,8 @@ export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: numb
         }),
       );
     },
+    engineMetrics: () => engineMetrics(answering()),
+    told: (of, model) => told(answering(), of, model),
     async flushCache(timeoutSecs) {
       return askEach(answering(), (contact) => contact.flushCache(timeoutSecs, timeoutSecs * 1000 + ASK_MS));
     },

@@ -1,4 +1,5 @@
 import type { RankLoad } from "../engines/admin.ts";
+import type { MetricName } from "../telemetry/metric-table.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
 import type { Counted, Series } from "../telemetry/registry.ts";
 import type { FleetBoard } from "../threads/fleet-board.ts";
@@ -68,7 +69,7 @@ export function tokenizerCacheMetrics(models: readonly ModelEntry[]): readonly M
 const BREAKER = { closed: 0, open: 1, "half-open": 2 } as const;
 
 /** What an engine says of itself, by names of metrics. */
-const ENGINE_METRICS: readonly (readonly [name: string, value: (rank: RankLoad) => number | undefined])[] = [
+export const ENGINE_METRICS: readonly (readonly [name: MetricName, value: (rank: RankLoad) => number | undefined])[] = [
   ["smg_engine_running_requests", ({ running }) => running],
   ["smg_engine_waiting_requests", ({ waiting }) => waiting],
   ["smg_engine_token_usage", ({ tokenUsage }) => tokenUsage],

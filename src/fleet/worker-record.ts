@@ -69,3 +69,6 @@ export interface WorkerRecord {
   loads?: readonly RankLoad[];
   status: WorkerStatus;
 }
+
+/** One that has registered. */
+export type Answering = WorkerRecord & { readonly found: Found };

@@ -1,4 +1,6 @@
 import { Elysia, t } from "elysia";
+import { handleCompletions } from "../apis/completions/handle.ts";
+import { completionRequest } from "../apis/completions/schema.ts";
 import { errorResponse } from "../apis/openai/errors.ts";
 import { type Drawn, flushCache, getLoads, startProfile, stopProfile } from "../apis/workers/fleet.ts";
 import {
@@ -8,11 +10,18 @@ import {
   startProfileRequest,
   stopProfileRequest,
 } from "../apis/workers/schema.ts";
+import { NoWorkersError } from "../errors.ts";
+import { METRICS_TYPE } from "../telemetry/metrics.ts";
 import type { ServerContext } from "./context.ts";
+import { eitherWay } from "./either-way.ts";
 import { requestId } from "./request-id.ts";
 import { type Begin, jsonBody, patient, routeDetail, type Timeouts, withinScope } from "./route-parts.ts";
 
 const detail = routeDetail("Workers", errorResponse);
+const FIRST = "Of the first worker that serves the model named, or any.";
+const ofModel = t.Object({ model: t.Optional(t.String()) });
+/** The least that an engine can be asked for. */
+const TRY = { prompt: "Hello", max_tokens: 1, temperature: 0 };
 const PARTLY = "The status is 206 if a worker failed.";
 
 /** Routes that ask something of all workers, as SMG has them. */
@@ -26,10 +35,52 @@ export function fleetRoutes(context: ServerContext, begin: Begin) {
     });
   };
 
+  const told = (request: Request, of: "model" | "server", model: string | undefined) =>
+    within(request, () => context.control.admin.told(of, model));
+  const completions = eitherWay(
+    { kind: "hlt", endpoint: "/v1/completions", schema: completionRequest, handle: handleCompletions },
+    context,
+    begin,
+  );
+
   return new Elysia({ name: "collie-fleet", normalize: false })
     .get("/get_loads", ({ request }) => within(request, () => getLoads(context)), {
       detail: detail("Loads of the workers", "As the engines tell them now.", loadsSchema),
     })
+    .get(
+      "/engine_metrics",
+      ({ request, server }) => {
+        patient(request, server);
+        return within(request, async () => {
+          const headers = { "content-type": METRICS_TYPE, "x-request-id": requestId(request, context.config) };
+          return new Response(await context.control.admin.engineMetrics(), { headers });
+        });
+      },
+      { detail: detail("Metrics of all engines", "Prometheus' text format, with the label worker_addr.", t.String()) },
+    )
+    .get("/get_model_info", ({ query, request }) => told(request, "model", query["model"]), {
+      query: ofModel,
+      detail: detail("What an engine tells of its model", FIRST, t.Object({})),
+    })
+    .get("/get_server_info", ({ query, request }) => told(request, "server", query["model"]), {
+      query: ofModel,
+      detail: detail("What an engine tells of itself", FIRST, t.Object({})),
+    })
+    .get(
+      "/health_generate",
+      async ({ query, request, server }) => {
+        patient(request, server);
+        const model = query["model"] ?? context.fleet.listAll()[0]?.id;
+        if (model === undefined) throw new NoWorkersError(model);
+        const answer = await completions.answer({ ...TRY, model }, request);
+        await answer.arrayBuffer();
+        return new Response(null, { status: answer.status });
+      },
+      {
+        query: ofModel,
+        detail: detail("A worker generates a token", "Of the model named, else of the first one.", t.String()),
+      },
+    )
     .post(
       "/flush_cache",
       ({ query, request, server }) => draw(request, server, () => flushCache(query["timeout"], context)),

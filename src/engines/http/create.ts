@@ -69,6 +69,7 @@ export function createHttpEngine(url: string, facts: EngineFacts, options: HttpE
       const send = (path: string) => connection.request({ method: "POST", path, headers, body }, signal);
       return endpoint === "/v1/rerank" ? reranked(send) : send(endpoint);
     },
+    page: get,
     async models(deadlineMs) {
       const models = modelsOf(await get("/v1/models", deadlineMs));
       if (models !== undefined) return models;

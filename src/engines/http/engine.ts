@@ -30,6 +30,8 @@ export interface HttpEngine extends EngineAdmin {
   readonly facts: EngineFacts;
   /** Resolves at the answer's head, whatever its status; rejects with EngineErrors ("unavailable", "timeout", "cancelled"). */
   forward(ask: HttpAsk, signal: AbortSignal): Promise<HttpReply>;
+  /** The text at a path of the server. "unimplemented" where it has no such path. */
+  page(path: string, deadlineMs: number): Promise<string>;
   models(deadlineMs: number): Promise<readonly HttpModel[]>;
   /** What the server calls a model that clients know by `id`. */
   nameOf(id: string): string;
