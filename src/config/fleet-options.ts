@@ -154,13 +154,13 @@ export const workerOptions = {
     max: MOST_SECONDS,
     group: "Workers",
     help: "How often workers are asked for their load, in seconds.",
-  },  engineMetrics: {
+  },
+  engineMetrics: {
     flag: "engine-metrics",
     type: "boolean",
     group: "Workers",
     help: "Show at /metrics what engines tell of their load, rank by rank.",
   },
-
 } as const satisfies OptionTable;
 
 /** How they are watched, and how they leave. */

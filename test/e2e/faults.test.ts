@@ -67,7 +67,10 @@ describe("engine faults", () => {
 
       beforeAll(async () => {
         engine = await startEngine(SCRIPT);
-        gateway = await startGateway([engine], ["--threads", "1", "--engine-transport", transport, "--disable-circuit-breaker"]);
+        gateway = await startGateway(
+          [engine],
+          ["--threads", "1", "--engine-transport", transport, "--disable-circuit-breaker"],
+        );
       }, BUILD_MS);
       afterAll(async () => {
         await gateway?.stop();

@@ -168,10 +168,12 @@ describe("starting", () => {
     }
   });
 
-  test("serve without engines explains itself", async () => {
-    const program = start(["serve"]);
-    expect(await program.exited).toBe(2);
-    expect(program.output()).toContain("--worker-urls");
+  test("serve without engines listens for workers to be added, and says so", async () => {
+    const program = start(["serve", "--host", "127.0.0.1", "--port", "0"]);
+    const [, url] = await program.until(/listening url=(\S+)/);
+    expect((await fetch(`${url}/readiness`)).status).toBe(503);
+    expect(program.output()).toContain("/workers");
+    await program.stop();
   });
 
   test("an engine that comes later is found; until then requests and readiness get 503", async () => {

@@ -95,7 +95,11 @@ for (const kind of kinds) {
         itemIds: [],
         createdAt: Date.now() - 31_000,
       });
-      const stopWatch = watchLostRuns({ history, log: createLogger({ level: "debug", json: true, write() {} }) }, { isSet: true }, 20);
+      const stopWatch = watchLostRuns(
+        { history, log: createLogger({ level: "debug", json: true, write() {} }) },
+        { isSet: true },
+        20,
+      );
       try {
         for (let i = 0; (await history.getState("default", lost))?.status !== "failed"; i++) {
           if (i === 300) throw new Error("nobody has ended it");
