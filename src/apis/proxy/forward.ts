@@ -28,8 +28,10 @@ export interface Forwarded {
   readonly reply: HttpReply;
   /** What came first; undefined: nothing will. */
   readonly first: Uint8Array | undefined;
-  /** The rest. Rejects with EngineErrors, and with the reason of the signal. */
+  /** The rest. Rejects with EngineErrors: "cancelled" when the signal fires, or its reason if that is one. */
   read(): Promise<Uint8Array | undefined>;
+  /** Nothing more of it is wanted: the worker is told, if it has not ended. */
+  cancel(): void;
 }
 
 /** The worker refused the request, in words that are its own. */
@@ -74,7 +76,7 @@ export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSi
   );
 }
 
-/** One try at one worker. What `signal` gives as its reason is what the reading of an answer that has begun fails with, too. */
+/** One try at one worker. A failure that `signal` gives as its reason is what the reading of an answer that has begun fails with, too. */
 async function begin(
   lease: HttpLease,
   { endpoint, requestId, model, text, headers }: ForwardAsk,
@@ -99,12 +101,12 @@ async function begin(
     try {
       return (await reader?.read())?.value;
     } catch (error) {
-      throw signal.aborted ? signal.reason : error;
+      throw signal.aborted && signal.reason instanceof EngineError ? signal.reason : error;
     }
   };
   const first = await read();
   lease.begun();
-  return { lease, reply, first, read };
+  return { lease, reply, first, read, cancel: () => void reader?.cancel().catch(() => {}) };
 }
 
 /** Servers are asked not to: an answer is cut between events and looked into for its usage. */

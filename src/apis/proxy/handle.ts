@@ -66,7 +66,7 @@ async function answerWhole(request: PassedRequest, context: ServerContext, scope
 
 /** Nothing is told of an answer before it is there. */
 async function whole(
-  { lease, reply, first, read, meter }: Sent,
+  { lease, reply, first, read, cancel, meter }: Sent,
   request: PassedRequest,
   context: ServerContext,
   scope: RequestScope,
@@ -83,6 +83,7 @@ async function whole(
         throw new EngineError("failed", `the engine's answer is larger than ${maxPayloadSize} bytes`);
     }
   } catch (error) {
+    cancel();
     lease.done(outcomeOf(error));
     throw error;
   }
@@ -146,6 +147,7 @@ async function pass(
     begun.lease.done("ok");
     served(request, context, scope, scanner.usage, begun.meter);
   } catch (error) {
+    begun?.cancel();
     begun?.lease.done(scope.signal.aborted ? "neutral" : outcomeOf(error));
     const failure = failureOf(error, scope);
     scope.meter?.failed(failure);

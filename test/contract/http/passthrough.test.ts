@@ -361,6 +361,53 @@ describe("a client that leaves", () => {
     });
 });
 
+describe("a client that leaves an answer that has not come, or not all of it", () => {
+  const begun = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n";
+  const events = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+  for (const [what, stream, head] of [
+    ["events, of which none came", true, events],
+    ["half of a whole one", false, `${begun}{"half`],
+  ] as const)
+    test(`is no failure of the worker's: ${what}`, async () => {
+      let asked = 0;
+      const worker = rawServer((request, out) => {
+        if (request.startsWith("GET"))
+          return out.write('HTTP/1.1 200 OK\r\ncontent-length: 22\r\n\r\n{"data":[{"id":"m"}] }');
+        out.write(head);
+        asked++;
+      });
+      opened.push(worker);
+      const front = await gateway({ http: [worker.url], args: ["--cb-failure-threshold", "1"] });
+      const leaving = new AbortController();
+      const asking = front.post("/v1/chat/completions", { ...CHAT, stream }, { signal: leaving.signal });
+      await until(() => asked === 1);
+      await Bun.sleep(50); // the head is read
+      leaving.abort();
+      await asking.catch(() => {});
+      await until(() => front.running() === 0);
+      expect(front.board.breaker.state(front.slots[0]!)).toBe("closed");
+    });
+});
+
+test("an answer that is larger than may be is given up, and the worker is told", async () => {
+  const { worker, front } = await over(
+    () =>
+      new Response(
+        new ReadableStream({
+          pull: async (out) => {
+            await Bun.sleep(1);
+            out.enqueue(new Uint8Array(1000));
+          },
+        }),
+        { headers: { "content-type": "application/json" } },
+      ),
+    { args: ["--max-payload-size", "5000"] },
+  );
+  const reply = await front.post("/v1/chat/completions", CHAT);
+  expect(reply.status).toBe(500);
+  await until(() => worker.left.length === 1 && front.running() === 0);
+});
+
 describe("several workers", () => {
   test("take turns; one that cannot be reached is passed over before anything came, and is not asked again at once", async () => {
     const one = server(() => Response.json({ by: 1 }));
