@@ -72,7 +72,7 @@ export class Attempt implements GenerateHandler, GenerateCall {
         this.fail(new EngineError("failed", "the engine ended the request before it was finished"));
         return;
       }
-      this.hasBrokenOff = true;
+      if (!this.isMute) this.hasBrokenOff = true; // else that is the engine's word for being told to stop
     }
     if (!this.hasBegun) this.begin();
     if (!this.isMute) this.handler.onFinish(finish);
@@ -86,7 +86,8 @@ export class Attempt implements GenerateHandler, GenerateCall {
     this.forget();
     const failure = error?.kind === "cancelled" ? (this.blame ?? error) : error;
     const isGood = this.isEnough || (failure === undefined && !this.hasBrokenOff);
-    this.lease.done(isGood ? "ok" : failure === undefined ? "failure" : outcomeOf(failure));
+    // whoever takes the answer may have cancelled it at a choice that has broken off
+    this.lease.done(isGood ? "ok" : this.hasBrokenOff ? "failure" : outcomeOf(failure));
     this.fleet.observer.tried(this.lease.worker, isGood ? undefined : failure);
     avoidFailed(this.fleet, this.lease, failure);
     this.tries.ended(this, failure);

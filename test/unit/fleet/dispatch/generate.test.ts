@@ -205,6 +205,15 @@ describe("circuit breakers", () => {
     expect(state).toBe("open");
   });
 
+  test("count them, too, where whoever takes the answer cancels it then", () => {
+    const state = stateAfter(({ generate, asked }) => {
+      const { call } = generate();
+      asked.at(-1)!.chunk(encode("a")).finish({ reason: "abort", completionTokens: 1 });
+      call.cancel();
+    });
+    expect(state).toBe("open");
+  });
+
   test("do not count what is the request's fault, or the client's, or a matter of room", () => {
     for (const kind of ["invalid", "constraint", "not_found", "unimplemented", "overloaded"] as const) {
       const state = stateAfter(({ generate, asked }) => {
