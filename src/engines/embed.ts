@@ -64,7 +64,9 @@ export async function startEmbed(
   try {
     return decodeEmbedResponse(rules, await channel.unary(rules.path, encodeEmbedRequest(request), { signal }));
   } catch (error) {
-    throw toEngineError(error);
+    const failure = toEngineError(error);
+    if (failure.kind !== "cancelled" || signal.aborted) throw failure;
+    throw new EngineError("failed", "the engine cancelled the request", { cause: error });
   } finally {
     signal.removeEventListener("abort", abortAtEngine);
   }

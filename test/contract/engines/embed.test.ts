@@ -109,6 +109,7 @@ describe.each(["framing", "grpc-js"] as const)("embeddings over %s", (transport)
     [8, "full", "overloaded"],
     [12, "", "unimplemented"],
     [13, "crashed", "failed"],
+    [1, "", "failed"],
     [14, "going away", "unavailable"],
   ] as const)("status %p is told as what it is", async (status, details, kind) => {
     const { engine } = await connect({ Embed: (call) => call.end(status, details) });
