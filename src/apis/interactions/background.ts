@@ -5,7 +5,7 @@ import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { idHeaders } from "../errors.ts";
 import { startRun } from "../shared/background.ts";
-import { prepareCall } from "../shared/call.ts";
+import { limitTotal, prepareCall } from "../shared/call.ts";
 import type { EventLog } from "../shared/event-log.ts";
 import { eventTexts } from "../shared/events.ts";
 import { callWithFallback } from "../shared/fallback.ts";
@@ -70,6 +70,7 @@ async function run(
   context: ServerContext,
   scope: RequestScope,
 ): Promise<void> {
+  limitTotal(asked.call.model, context, scope);
   // what comes when the result is stored is not logged: `followInteraction` makes it of that
   const out = eventTexts((json) => log.append(json));
   const { ask, head } = asked;

@@ -9,6 +9,7 @@ import { responseObject } from "../responses/object.ts";
 import type { ResponsesRequest } from "../responses/schema.ts";
 import { stored } from "../responses/state.ts";
 import { startRun } from "../shared/background.ts";
+import { limitTotal } from "../shared/call.ts";
 import { eventTexts } from "../shared/events.ts";
 import { followResponse } from "./follow.ts";
 import { LOST_RESPONSE } from "./logged.ts";
@@ -40,8 +41,9 @@ export async function handleBackground(
         lost: LOST_RESPONSE,
         cancelled: () => new ResponseCancelledError(),
         // what comes when the result is stored is not logged: `followResponse` makes it of that
-        work: (own, log, end) =>
-          runResponse(
+        work(own, log, end) {
+          limitTotal(prepared.call.model, context, own);
+          return runResponse(
             withOtherModels(prepared, context, own),
             eventTexts((json) => log.append(json)),
             context,
@@ -50,7 +52,8 @@ export async function handleBackground(
               wasQueued: true,
               save: (kept) => end(stored(kept, tenant)),
             },
-          ),
+          );
+        },
       },
       history,
       context,

@@ -84,13 +84,14 @@ export function callWithFallback(
   const others = [...othersOf(name, context)];
   if (others.length === 0) return call;
   let current = call;
+  let named = name;
 
   /** The call for the next model that can be asked. */
   async function next(): Promise<PreparedCall | undefined> {
     for (let model = others.shift(); model !== undefined; model = others.shift()) {
       try {
         const prepared = await prepare(standIn(context, name, model));
-        context.fleet.observer.fellBack(name, model);
+        named = model;
         return prepared;
       } catch {
         // the failure that led here is the one to tell
@@ -108,7 +109,10 @@ export function callWithFallback(
         running = current.run(early.sink, signal);
         if (isPaused) running.pause();
         await running.done;
-        if (early.error === undefined) return;
+        if (early.error === undefined) {
+          if (early.hasBegun && named !== name) context.fleet.observer.fellBack(name, named);
+          return;
+        }
         const other = signal.aborted ? undefined : await next();
         if (other === undefined) {
           sink.emit({ type: "error", error: early.error });
@@ -155,15 +159,22 @@ export function callWithFallback(
 function earlyFailure(sink: GenerationSink): {
   readonly sink: GenerationSink;
   readonly error: GatewayError | undefined;
+  /** Something was answered. */
+  readonly hasBegun: boolean;
 } {
   let isFresh = true;
+  let hasBegun = false;
   let error: GatewayError | undefined;
   return {
     get error() {
       return error;
     },
+    get hasBegun() {
+      return hasBegun;
+    },
     sink: {
       begun(counts) {
+        hasBegun = true;
         isFresh = false;
         sink.begun?.(counts);
       },

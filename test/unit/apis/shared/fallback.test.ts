@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { EngineError } from "../../../../src/engines/engine.ts";
+import { type DispatchObserver, UNOBSERVED } from "../../../../src/fleet/dispatch/observer.ts";
 import type { WorkerEntry } from "../../../../src/fleet/snapshot.ts";
 import { WorkerState } from "../../../../src/threads/fleet-board.ts";
 import { encode, IM_END } from "../../generation/demo-tokenizer.ts";
@@ -145,4 +146,43 @@ test("a model may have its own limit for the whole of a request", async () => {
     504,
     "request_timeout",
   ]);
+});
+
+test("one that stands in for work in the background is counted when it answers, not when it fails, too", async () => {
+  for (const isAway of [false, true]) {
+    start((call) => call.end(AWAY));
+    const counted: string[] = [];
+    const observer: DispatchObserver = { ...UNOBSERVED, fellBack: (...names) => counted.push(names.join(" > ")) };
+    Object.defineProperty(gateway.fleet, "observer", { value: observer });
+    if (isAway) {
+      const lease = gateway.fleet.lease(gateway.fleet.model(OTHER));
+      gateway.board.setState(lease.worker.slot, WorkerState.unhealthy);
+    }
+    const begun = await post("/v1/responses", { model: MODEL, input: "The capital", background: true });
+    const { id } = (await begun.json()) as { id: string };
+    const state = async () =>
+      ((await (await fetch(`${gateway.url}/v1/responses/${id}`)).json()) as { status: string }).status;
+    let status = "queued";
+    for (let i = 0; i < 200 && (status === "queued" || status === "in_progress"); i++) {
+      await Bun.sleep(5);
+      status = await state();
+    }
+    expect([status, counted]).toEqual(isAway ? ["failed", []] : ["completed", [`${MODEL} > ${OTHER}`]]);
+    if (!isAway) await gateway.stop();
+  }
+});
+
+test("a model's own limit holds in the background as well", async () => {
+  for (const path of ["/v1/responses", "/v1beta/interactions"]) {
+    start(() => {}, { args: ["--model-card", `${OTHER}:request_timeout_secs=1`, "--request-timeout-secs", "100"] });
+    const begun = await post(path, { model: OTHER, input: "The capital", background: true });
+    const { id } = (await begun.json()) as { id: string };
+    let text = "";
+    for (let i = 0; i < 60 && !text.includes('"failed"'); i++) {
+      await Bun.sleep(50);
+      text = await (await fetch(`${gateway.url}${path}/${id}`)).text();
+    }
+    expect(text).toContain('"failed"');
+    if (path === "/v1/responses") await gateway.stop();
+  }
 });
