@@ -50,7 +50,11 @@ function retryAfterMs(metadata: GrpcError["metadata"], now: number): number | un
   const pushback = metadata[PUSHBACK];
   if (typeof pushback === "string" && /^\d{1,9}$/.test(pushback)) return Number(pushback);
   const after = metadata[RETRY_AFTER];
-  if (typeof after !== "string") return undefined;
+  return typeof after === "string" ? pauseOf(after, now) : undefined;
+}
+
+/** Milliseconds that a Retry-After asks for, by seconds or a date (RFC 9110, 10.2.3); undefined for none that can be read. */
+export function pauseOf(after: string, now: number): number | undefined {
   if (/^\d{1,6}(\.\d{1,6})?$/.test(after)) return Math.round(Number(after) * 1000);
   const wait = Date.parse(after) - now;
   return wait >= 0 ? wait : undefined;

@@ -15,12 +15,12 @@ export function engineFailure(error: EngineError): GatewayError {
       return new InvalidRequestError(error.message, cause);
     case "overloaded":
       return new EngineFailureError(429, "engine_overloaded", error.message, {
-        retryAfterSecs: Math.max(1, Math.ceil((error.retryAfterMs ?? 0) / 1000)),
+        retryAfterSecs: retryAfterSecs(error),
         ...cause,
       });
     case "unavailable":
       return new EngineFailureError(503, "engine_unavailable", "The engine cannot be reached", {
-        retryAfterSecs: 1,
+        retryAfterSecs: retryAfterSecs(error),
         ...cause,
       });
     case "timeout":
@@ -37,3 +37,5 @@ export function engineFailure(error: EngineError): GatewayError {
       return new EngineFailureError(500, "engine_failed", error.message, cause);
   }
 }
+
+const retryAfterSecs = ({ retryAfterMs = 0 }: EngineError): number => Math.max(1, Math.ceil(retryAfterMs / 1000));

@@ -1,6 +1,6 @@
 /** What the status of an HTTP answer means, in the gateway's terms. */
 import { EngineError, type EngineErrorKind } from "../engine.ts";
-import { withoutAddresses } from "../engine-error.ts";
+import { pauseOf, withoutAddresses } from "../engine-error.ts";
 
 const KINDS: Readonly<Record<number, EngineErrorKind>> = {
   // the key is the gateway's, not the client's
@@ -29,9 +29,8 @@ const SHOWN = 2000;
 export function statusError(status: number, text: string, retryAfter?: string | null): EngineError {
   const kind = kindOfStatus(status) ?? "failed";
   const said = withoutAddresses(wordsOf(text)).slice(0, SHOWN);
-  const seconds = Number(retryAfter ?? Number.NaN);
   return new EngineError(kind, said || `the engine answered with status ${status}`, {
-    ...(seconds >= 0 && { retryAfterMs: seconds * 1000 }),
+    retryAfterMs: pauseOf(retryAfter?.trim() ?? "", Date.now()),
   });
 }
 

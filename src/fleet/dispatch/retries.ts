@@ -20,10 +20,11 @@ export function leaseOther<L extends Booking>(fleet: FleetView, lease: () => L):
   return undefined;
 }
 
-/** After a failure others are preferred: for a moment where it cannot be reached, for as long as it asks for where it is full. */
+/** After a failure others are preferred: for a moment where it cannot be reached, for as long as it asks for, there and where it is full. */
 export function avoidFailed(fleet: FleetView, { worker }: Booking, error: unknown): void {
   if (!(error instanceof EngineError)) return;
-  if (error.kind === "unavailable") fleet.avoid(worker);
-  else if (error.kind === "overloaded" && error.retryAfterMs !== undefined)
-    fleet.avoid(worker, Math.min(error.retryAfterMs, fleet.policy.rules.maxBackoffMs));
+  const { kind, retryAfterMs } = error;
+  if (retryAfterMs !== undefined && (kind === "overloaded" || kind === "unavailable"))
+    fleet.avoid(worker, Math.min(retryAfterMs, fleet.policy.rules.maxBackoffMs));
+  else if (kind === "unavailable") fleet.avoid(worker);
 }

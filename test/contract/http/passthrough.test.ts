@@ -170,6 +170,9 @@ describe("refusals", () => {
     expect(await told(500)).toEqual([500, "engine_failed", "no room", null]);
     expect(await told(429, { "retry-after": "7" })).toEqual([429, "engine_overloaded", "no room", "7"]);
     expect(await told(503)).toEqual([503, "engine_unavailable", "The engine cannot be reached", "1"]);
+    expect((await told(503, { "retry-after": "9" }))[3]).toBe("9");
+    const [, , , after] = await told(429, { "retry-after": new Date(Date.now() + 60_000).toUTCString() });
+    expect(Number(after)).toBeWithin(50, 61);
   });
 
   test("APIs that need tokens say what can be used instead, each in its own form; the lists show the model", async () => {

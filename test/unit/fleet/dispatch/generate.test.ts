@@ -114,16 +114,19 @@ describe("other failures", () => {
   });
 });
 
-test("a worker that asks for a pause is left alone for so long, and others are not", () => {
-  const { asked, generate, board, workers, clock, workerOf } = world(2);
-  generate();
-  asked[0]!.end(new EngineError("overloaded", "full", { retryAfterMs: 4000 }));
-  const full = workers[workerOf(asked[0]!)]!.slot;
-  const now = clock.now();
-  expect(asked).toHaveLength(2);
-  expect([board.isAvoided(full, now + 3000), board.isAvoided(full, now + 5000)]).toEqual([true, false]);
-  expect(clock.waits).toBe(0);
-});
+test.each(["overloaded", "unavailable"] as const)(
+  "a worker that asks for a pause is left alone for so long, and others are not: %s",
+  (kind) => {
+    const { asked, generate, board, workers, clock, workerOf } = world(2);
+    generate();
+    asked[0]!.end(new EngineError(kind, "not now", { retryAfterMs: 4000 }));
+    const full = workers[workerOf(asked[0]!)]!.slot;
+    const now = clock.now();
+    expect(asked).toHaveLength(2);
+    expect([board.isAvoided(full, now + 3000), board.isAvoided(full, now + 5000)]).toEqual([true, false]);
+    expect(clock.waits).toBe(0);
+  },
+);
 
 test("no more is sent again than the budget allows", () => {
   let left = 1;
