@@ -17,6 +17,8 @@ export interface ChannelOptions {
    * calls on all of them, there are more.
    */
   readonly connections?: number;
+  /** A connection that was up is over, and not by `close`. Told by the framing channel only, before the calls on it end. */
+  readonly onLost?: (() => void) | undefined;
   /** TLS of `grpcs://`; absent for plain HTTP/2. All members are PEM text. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }

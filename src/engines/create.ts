@@ -40,10 +40,10 @@ export function createEngine(worker: KnownWorker, options: EngineOptions): Engin
 
 /**
  * The same over one connection for every call, for who asks little: loading grpc-js costs start time and memory, and a connection of its
- * wakes the process twice a second.
+ * wakes the process twice a second. `onLost`: the connection was up and is over; unknown with grpc-js.
  */
-export function createControlEngine(worker: KnownWorker, options: EngineOptions): Engine {
-  const { stream } = openChannels(worker.url, options);
+export function createControlEngine(worker: KnownWorker, options: EngineOptions, onLost?: () => void): Engine {
+  const { stream } = openChannels(worker.url, options, onLost);
   return engineOf(worker, { stream, control: stream });
 }
 
@@ -54,7 +54,7 @@ function engineOf({ dialect: name, facts }: KnownWorker, channels: EngineChannel
 }
 
 /** Channels to an engine URL, one and the same with grpc-js for every call; they connect with their first calls. */
-export function openChannels(url: string, options: EngineOptions): EngineChannels {
+export function openChannels(url: string, options: EngineOptions, onLost?: () => void): EngineChannels {
   const { target, secure } = parseTarget(url);
   const channelOptions: ChannelOptions = {
     // Servers send up to 256 MiB.
@@ -62,6 +62,7 @@ export function openChannels(url: string, options: EngineOptions): EngineChannel
     keepaliveMs: options.keepaliveMs,
     keepaliveTimeoutMs: options.keepaliveTimeoutMs ?? 10_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    onLost,
     ...(options.connections !== undefined && { connections: options.connections }),
     ...(secure ? { tls: options.tls ?? {} } : {}),
   };

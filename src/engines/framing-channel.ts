@@ -31,9 +31,10 @@ export function createFramingChannel(target: string, options: ChannelOptions, op
     }
     if (best !== undefined && (best.calls === 0 || usable >= wanted)) return best;
     const connection = new FramingConnection(target, requestHeaders, options, keepaliveMs, open, {
-      onGone() {
+      onGone(wasUp) {
         const at = connections.indexOf(connection);
         if (at >= 0) connections.splice(at, 1);
+        if (wasUp && !closed) options.onLost?.();
       },
       onTooManyPings() {
         // As the gRPC specification of keepalive asks: half as often from now on.

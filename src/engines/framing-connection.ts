@@ -15,8 +15,8 @@ import { GrpcError, GrpcStatus } from "./grpc-error.ts";
 const CONNECTION_WINDOW = 64 << 20;
 
 export interface ConnectionEvents {
-  /** The connection is over, and no call runs on it. Called once. */
-  onGone(): void;
+  /** The connection is over, and no call runs on it; `wasUp`: it could be used before. Called once. */
+  onGone(wasUp: boolean): void;
   /** The peer ended the connection because we pinged too often. */
   onTooManyPings(): void;
   /** This call must go another way: the peer takes fewer streams at once than were waiting, or goes away. */
@@ -135,12 +135,13 @@ export class FramingConnection implements IncomingHandler {
 
   private shut(why: string, closeSocket: () => void): void {
     if (this.state === "dead") return;
+    const wasUp = this.state !== "connecting";
     this.state = "dead";
     this.incoming.stop();
     clearTimeout(this.connectTimer);
     this.pings?.stop();
     closeSocket();
-    this.events.onGone();
+    this.events.onGone(wasUp);
     const calls = [...this.waiting, ...this.streams.values()];
     this.waiting.clear();
     this.streams.clear();

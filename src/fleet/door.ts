@@ -34,6 +34,6 @@ export interface Contact extends EngineAdmin {
 export interface Door {
   /** Asks a worker for all that must be known before it serves. Rejects with what is wrong with it. */
   register(spec: WorkerSpec, deadlineMs: number, signal: AbortSignal): Promise<Found>;
-  /** Opens nothing before the first question. */
-  contact(spec: WorkerSpec, found: Found): Contact;
+  /** Opens nothing before the first question. `onLost`: the connection that it keeps to a gRPC worker is over, and not by `close`. */
+  contact(spec: WorkerSpec, found: Found, onLost: () => void): Contact;
 }

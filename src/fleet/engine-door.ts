@@ -122,7 +122,7 @@ export function engineDoor(
       if (address.scheme === undefined) return overEither(address.place, spec, deadlineMs);
       return address.scheme.startsWith("http") ? overHttp(url, spec, deadlineMs) : overGrpc(url, spec, deadlineMs);
     },
-    contact(spec, found): Contact {
+    contact(spec, found, onLost): Contact {
       const { kind, url, dialect, facts } = found;
       if (kind === "http" && facts !== undefined) {
         const engine = http.create(url, spec, facts);
@@ -132,7 +132,7 @@ export function engineDoor(
           identity: async (deadlineMs) => identityOfHttp(await engine.models(deadlineMs)),
         };
       }
-      const engine = createControlEngine({ url, dialect, facts }, engineOptions);
+      const engine = createControlEngine({ url, dialect, facts }, engineOptions, onLost);
       return {
         ...engine,
         check: (deadlineMs) => check(engine, deadlineMs),

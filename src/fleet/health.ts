@@ -33,7 +33,7 @@ export class Health {
     return this.state === "ready" && this.failures === 0;
   }
 
-  /** It has registered, which is more than a check. */
+  /** It has registered, or told who it is, which is more than a check. */
   registered(): void {
     this.failures = 0;
     this.become("ready");
@@ -57,8 +57,8 @@ export class Health {
     return false;
   }
 
-  /** It is taken out at once, whatever the checks said: its requests do not move. True if it was in. */
-  stalled(): boolean {
+  /** It is taken out at once, whatever the checks said. True if it was in. */
+  out(): boolean {
     this.successes = 0;
     return this.state === "ready" && this.become("not_ready");
   }

@@ -13,6 +13,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGER = 1.5;
 /** A check of a worker with failures comes after this at the latest, so that it leaves and returns soon. */
 const TROUBLED_CHECK_MS = 5000;
+/** A connection that is lost sooner than this after one whose worker was the same does not take it out: some are closed often. */
+const FLAPPING_MS = 10_000;
 /** Longest time that a worker whose requests did not move is kept out after it answers again, if that happens over and over. */
 const LONGEST_HOLD_MS = 600_000;
 
@@ -37,6 +39,8 @@ export interface Listener {
   late(found: Found): void;
   /** Its status changed; `problem` is why, for the worse. */
   changed(status: HealthStatus, problem?: string): void;
+  /** The connection to it was lost, so another one may answer by now: it is out until it has been looked at. */
+  doubted(): void;
   /** A try failed. */
   troubled(problem: string): void;
   /** Another engine, or one with other settings, answers at the address: this life is over. */
@@ -51,6 +55,10 @@ export class Life {
   /** Stalls without progress in between, and when the last one may be forgiven. */
   private stalls = 0;
   private heldUntil = 0;
+  /** Its connection was lost: the pause before the next look, until one has shown who it is. */
+  private doubtPauseMs: number | undefined;
+  private lostAt = Number.NEGATIVE_INFINITY;
+  private callOff: (() => void) | undefined;
 
   constructor(
     private readonly spec: WorkerSpec,
@@ -93,6 +101,7 @@ export class Life {
 
   end(): void {
     this.ending.abort();
+    this.callOff?.();
     this.contacts?.close();
   }
 
@@ -115,7 +124,7 @@ export class Life {
   stall(problem: string): boolean {
     const hold = Math.min(this.settings.stallMs * 2 ** this.stalls++, LONGEST_HOLD_MS);
     this.heldUntil = this.around.clock.now() + hold;
-    const was = this.health.stalled();
+    const was = this.health.out();
     if (was) this.listener.changed(this.health.status, problem);
     this.nudge?.();
     return was;
@@ -127,11 +136,32 @@ export class Life {
     this.heldUntil = 0;
   }
 
+  /**
+   * The connection that is kept to it is over: an engine that starts anew may be another one, and is to get nothing that was meant for
+   * the one before.
+   */
+  private lost(): void {
+    if (!this.isAlive || this.settings.isUnwatched || this.doubtPauseMs !== undefined) return;
+    const now = this.around.clock.now();
+    const isFlapping = now - this.lostAt < FLAPPING_MS;
+    this.lostAt = now;
+    if (isFlapping) {
+      this.callOff ??= this.around.clock.after(TROUBLED_CHECK_MS, () => {
+        this.callOff = undefined;
+        this.look();
+      });
+    } else if (this.health.out()) {
+      this.doubtPauseMs = 0;
+      this.listener.doubted();
+      this.look();
+    }
+  }
+
   private found: Found | undefined;
 
   private open(found: Found | undefined): Contact {
     if (found === undefined) throw new Error("a worker that never registered has no contact");
-    this.contacts ??= this.around.door.contact(this.spec, found);
+    this.contacts ??= this.around.door.contact(this.spec, found, () => this.lost());
     return this.contacts;
   }
 
@@ -168,26 +198,50 @@ export class Life {
   }
 
   private async watch(found: Found): Promise<void> {
-    const { clock, random } = this.around;
     const { signal } = this.ending;
+    // that opens the connection whose loss is told
+    const first = found.kind === "grpc" ? await this.identity(found) : undefined;
+    if (signal.aborted) return;
+    if (isOther(first, found)) return this.listener.replaced();
     while (!signal.aborted) {
-      const { intervalMs } = this.settings;
-      const wait = this.health.isCalm ? intervalMs : Math.min(intervalMs, TROUBLED_CHECK_MS);
-      await this.rest(wait * (0.9 + 0.2 * random()));
+      await this.rest(this.pauseMs());
       if (signal.aborted) return;
       const problem = await this.check(this.open(found));
+      const identity = problem === undefined && !signal.aborted ? await this.identity(found) : undefined;
       if (signal.aborted) return;
       const type = found.facts?.role ?? "regular";
       const result = problem === undefined ? "success" : "failure";
       this.around.metrics?.counter("smg_worker_health_checks_total", type, result).add();
+      if (isOther(identity, found)) return this.listener.replaced();
       if (problem !== undefined) this.bad(problem);
-      else if (await this.isAnother(found)) return this.listener.replaced();
-      else if (clock.now() >= this.heldUntil && this.health.good()) this.listener.changed(this.health.status);
+      else if (identity === undefined && this.doubtPauseMs !== undefined) this.bad("it does not tell who it is");
+      else this.good();
     }
   }
 
+  private pauseMs(): number {
+    const { intervalMs } = this.settings;
+    const usual = this.health.isCalm ? intervalMs : Math.min(intervalMs, TROUBLED_CHECK_MS);
+    return Math.min(usual, this.doubtPauseMs ?? usual) * (0.9 + 0.2 * this.around.random());
+  }
+
+  private good(): void {
+    const wasDoubted = this.doubtPauseMs !== undefined;
+    this.doubtPauseMs = undefined;
+    if (this.around.clock.now() < this.heldUntil) return;
+    if (wasDoubted) this.health.registered();
+    if (this.health.good() || wasDoubted) this.listener.changed(this.health.status);
+  }
+
   private bad(problem: string): void {
-    if (this.health.bad()) this.listener.changed(this.health.status, problem);
+    const pause = this.doubtPauseMs;
+    if (pause !== undefined && pause < TROUBLED_CHECK_MS) {
+      // looks that follow each other so soon do not count
+      this.doubtPauseMs = Math.min(Math.max(FIRST_PAUSE_MS, pause * LONGER), TROUBLED_CHECK_MS);
+      this.lostAt = Number.NEGATIVE_INFINITY;
+      if (pause === 0) this.listener.changed(this.health.status, problem);
+      else this.listener.troubled(problem);
+    } else if (this.health.bad()) this.listener.changed(this.health.status, problem);
     else this.listener.troubled(problem);
   }
 
@@ -201,13 +255,12 @@ export class Life {
     }
   }
 
-  /** Whether the engine that answers is not the one that registered. One that does not tell is the same. */
-  private async isAnother(found: Found): Promise<boolean> {
+  /** What it tells of itself; undefined: nothing. */
+  private async identity(found: Found): Promise<string | undefined> {
     try {
-      const identity = await this.open(found).identity(this.settings.timeoutMs);
-      return !this.ending.signal.aborted && identity !== found.identity;
+      return await this.open(found).identity(this.settings.timeoutMs);
     } catch {
-      return false;
+      return undefined;
     }
   }
 
@@ -224,5 +277,9 @@ export class Life {
     });
   }
 }
+
+/** Whether the engine that answers is not the one that registered. One that does not tell is the same. */
+const isOther = (identity: string | undefined, found: Found): boolean =>
+  identity !== undefined && identity !== found.identity;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -197,6 +197,13 @@ export class WorkerRegistry {
         complained = "";
         this.changed(of(), status, problem);
       },
+      doubted: () => {
+        const record = of();
+        log.info("the connection to a worker was lost: it gets nothing new until it has been looked at", {
+          worker: record.spec.url,
+        });
+        this.set(record, "not_ready");
+      },
       replaced: () => {
         const record = of();
         log.info("another engine answers at the worker's address: it registers anew", { worker: record.spec.url });

@@ -129,9 +129,9 @@ test("an HTTP worker with a key is asked with its own, and names its model as it
   expect(snapshot().workers).toMatchObject([{ apiKey: "secret", model: "mine" }]);
 }, 40_000);
 
-test("an engine that comes back with another block size is another one", async () => {
+test("an engine that comes back with another block size is another one, long before the next health check", async () => {
   const { port, statsPort } = await engine([]);
-  const { ready, board, admin, snapshot } = fleet(`grpc://127.0.0.1:${port}`, ["--health-check-interval-secs", "1"]);
+  const { ready, board, admin, snapshot } = fleet(`grpc://127.0.0.1:${port}`, ["--health-check-interval-secs", "3600"]);
   await ready;
   const { slot, facts } = snapshot().workers[0]!;
   const restarted = await fetch(`http://127.0.0.1:${statsPort}/restart`, {

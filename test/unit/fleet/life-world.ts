@@ -29,6 +29,8 @@ export interface Script {
   asked: number;
   askedLoads: number;
   open: number;
+  /** Loses the connection that is open. */
+  lose: () => void;
 }
 
 export const rank = (more: Partial<RankLoad> = {}): RankLoad => ({
@@ -71,7 +73,7 @@ export function lifeWorld({
   const script = (url: string): Script => {
     let found = scripts.get(url);
     if (found === undefined) {
-      found = { model: "served", identity: "1", asked: 0, askedLoads: 0, open: 0 };
+      found = { model: "served", identity: "1", asked: 0, askedLoads: 0, open: 0, lose: () => {} };
       scripts.set(url, found);
     }
     return found;
@@ -89,9 +91,10 @@ export function lifeWorld({
       const rest = { facts: undefined, waitsForReasoning: undefined, httpModels: [] };
       return { url, kind: "grpc", dialect: "vllm", models: [its.model], identity: its.identity, ...rest };
     },
-    contact({ url }) {
+    contact({ url }, _found, onLost) {
       const its = script(url);
       its.open++;
+      its.lose = onLost;
       const closed = Promise.withResolvers<void>();
       const done = async () => ({ success: its.refuses === undefined, message: its.refuses ?? "" });
       return {

@@ -126,3 +126,53 @@ describe("later", () => {
     expect(its.open).toBe(1);
   });
 });
+
+describe("a lost connection", () => {
+  test("takes it out, and one look that finds the same engine takes it in again", async () => {
+    const { clock, board, record, its, lost } = await readyWorld();
+    its.lose();
+    expect([record.status, board.state(record.slot)]).toEqual(["not_ready", WorkerState.unhealthy]);
+    await clock.pass(20);
+    expect([record.status, board.state(record.slot), its.asked]).toEqual(["ready", WorkerState.ready, 2]);
+    expect(lost).toEqual([]); // what runs there goes on
+  });
+
+  test("an engine that was started anew with other settings gets nothing before it has registered", async () => {
+    const { clock, board, record, its, known, registry } = await readyWorld();
+    its.model = "other";
+    its.identity = "2";
+    its.lose();
+    expect(board.state(record.slot)).toBe(WorkerState.unhealthy);
+    await clock.pass(20);
+    expect(board.state(record.slot)).not.toBe(WorkerState.ready);
+    expect(registry.list().map(({ status }) => status)).toEqual(["ready"]);
+    expect(known()).toEqual([`${A} other`]);
+  });
+
+  test("an engine that is away for seconds is back with its first good answer, and what it had not begun goes elsewhere", async () => {
+    const { clock, record, its, lost } = await readyWorld();
+    its.problem = "refused";
+    its.lose();
+    await clock.pass(20);
+    expect([record.status, lost]).toEqual(["not_ready", [record.slot]]);
+    await clock.pass(3000);
+    its.problem = undefined;
+    await clock.pass(3000);
+    expect([record.status, lost]).toEqual(["ready", [record.slot]]);
+    its.lose(); // it was another engine's connection that was lost before
+    expect(record.status).toBe("not_ready");
+  });
+
+  test("one whose connections are closed over and over stays in, and is looked at as rarely as one in trouble", async () => {
+    const { clock, record, its } = await readyWorld();
+    its.lose();
+    await clock.pass(20);
+    const before = its.asked;
+    for (let i = 0; i < 100; i++) {
+      its.lose();
+      expect(record.status).toBe("ready");
+      await clock.pass(100);
+    }
+    expect([1, 2]).toContain(its.asked - before);
+  });
+});
