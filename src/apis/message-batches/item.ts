@@ -14,9 +14,10 @@ import { withFallback } from "../shared/fallback.ts";
 /** What a request came to. */
 export type ItemResult = "succeeded" | "errored" | "canceled" | "expired";
 
-/** A batch has time: what is only busy is asked again, with growing pauses. */
+/** A batch has time: what is only busy is asked again, with growing pauses, and not before it says, within reason. */
 const ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 500;
+const LONGEST_WAIT_SECS = 60;
 
 const schema = compiledSchema(messagesRequest);
 
@@ -61,9 +62,11 @@ async function answered(json: string, context: ServerContext, scope: RequestScop
         (its, part) => createMessage(params, raw, its, part),
       );
     } catch (error) {
-      const isBusy = error instanceof GatewayError && error.retryAfterSecs !== undefined;
-      if (!isBusy || error instanceof ShuttingDownError || scope.signal.aborted || attempt === ATTEMPTS) throw error;
-      await pause(FIRST_PAUSE_MS * 2 ** (attempt - 1), undefined, { signal: scope.signal }).catch(() => {});
+      const asked = error instanceof GatewayError ? error.retryAfterSecs : undefined;
+      if (asked === undefined || error instanceof ShuttingDownError || scope.signal.aborted || attempt === ATTEMPTS)
+        throw error;
+      const ms = Math.max(FIRST_PAUSE_MS * 2 ** (attempt - 1), Math.min(asked, LONGEST_WAIT_SECS) * 1000);
+      await pause(ms, undefined, { signal: scope.signal }).catch(() => {});
     }
   }
 }

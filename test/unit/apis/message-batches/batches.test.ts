@@ -15,6 +15,8 @@ let engine: ScriptedEngine;
 let held: ScriptedCall[];
 /** Tries of requests that ask for a busy engine. */
 let busy: number;
+/** When one asked that is to come again after two seconds. */
+let later: number[];
 
 const answer = (call: ScriptedCall, text: string) =>
   call
@@ -25,12 +27,15 @@ const answer = (call: ScriptedCall, text: string) =>
 beforeEach(() => {
   held = [];
   busy = 0;
+  later = [];
   engine = new ScriptedEngine((call) => {
     const prompt = decodeAll(Array.from(call.request.tokenIds));
     queueMicrotask(() => {
       if (prompt.includes("hold")) held.push(call);
       else if (prompt.includes("fail")) call.end(new EngineError("failed", "no"));
       else if (prompt.includes("busy") && busy++ < 2) call.end(new EngineError("overloaded", "later"));
+      else if (prompt.includes("later") && later.push(performance.now()) === 1)
+        call.end(new EngineError("overloaded", "full", { retryAfterMs: 2000 }));
       else answer(call, "Yes.");
     });
   });
@@ -132,6 +137,13 @@ test("a request that the engine is too busy for is asked again", async () => {
     { processing: 0, succeeded: 1, errored: 0, canceled: 0, expired: 0 },
     3,
   ]);
+});
+
+test("and not before the engine says", async () => {
+  const done = await ended((await create(requests("later")))["id"]);
+  expect(done["request_counts"]).toMatchObject({ succeeded: 1 });
+  expect(later).toHaveLength(2);
+  expect(later[1]! - later[0]!).toBeGreaterThan(1990);
 });
 
 test("at most 16 requests of a batch are worked on at a time", async () => {
