@@ -45,8 +45,8 @@ export interface FleetAdmin {
   worker(id: string): Promise<WorkerInfo>;
   /** Begins to take it in; its job tells how that goes. */
   addWorker(spec: WorkerSpec): Promise<WorkerInfo>;
-  /** The old one serves until the new one is ready. */
-  replaceWorker(id: string, spec: WorkerSpec): Promise<WorkerInfo>;
+  /** The old one serves until the new one is ready. Its key, which is never shown, stays unless another is told or it is to be `keyless`. */
+  replaceWorker(id: string, spec: WorkerSpec, keyless?: boolean): Promise<WorkerInfo>;
   patchWorker(id: string, patch: WorkerPatch): Promise<WorkerInfo>;
   /** It leaves when its requests are done. */
   removeWorker(id: string): Promise<WorkerInfo>;

@@ -82,12 +82,13 @@ export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: numb
       jobs.admit();
       return infoOf(registry.own(spec, OWNER));
     },
-    async replaceWorker(id, spec) {
+    async replaceWorker(id, spec, keyless = false) {
       const { place } = registry.get(id);
       if (workerAddress(spec.url).place !== place)
         throw new InvalidRequestError("A worker's address cannot be changed: add another worker", { param: "url" });
       jobs.admit();
-      return infoOf(registry.replace(id, spec));
+      const apiKey = spec.apiKey ?? (keyless ? undefined : registry.newest(id).spec.apiKey);
+      return infoOf(registry.replace(id, { ...spec, ...(apiKey !== undefined && { apiKey }) }));
     },
     async patchWorker(id, patch) {
       return infoOf(registry.patch(id, patch));

@@ -59,6 +59,11 @@ export class WorkerRegistry {
     return record;
   }
 
+  /** The same with the settings that were told last: it may not serve yet. Throws WorkerNotFoundError. */
+  newest(id: string): WorkerRecord {
+    return this.successors.get(id) ?? this.get(id);
+  }
+
   /** Who listens at an address. */
   at(url: string): WorkerRecord | undefined {
     return this.byPlace.get(workerAddress(url).place);

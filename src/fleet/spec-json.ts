@@ -78,6 +78,10 @@ export function parseSpec(value: unknown): WorkerSpec {
   });
 }
 
+/** Whether a worker's JSON says that it has no key, where an absent one says nothing. */
+export const isKeyless = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && "api_key" in value && value.api_key === null;
+
 /** The body of a PATCH. Throws InvalidRequestError. */
 export function parsePatch(value: unknown): WorkerPatch {
   const body = objectOf(value, "");

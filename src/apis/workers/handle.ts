@@ -1,5 +1,5 @@
 import { InvalidRequestError } from "../../errors.ts";
-import { parsePatch, parseSpec } from "../../fleet/spec-json.ts";
+import { isKeyless, parsePatch, parseSpec } from "../../fleet/spec-json.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { workerList, workerObject } from "./objects.ts";
 
@@ -38,7 +38,7 @@ export async function addWorker(body: unknown, { control }: Context): Promise<Re
 }
 
 export async function replaceWorker(id: string, body: unknown, { control }: Context): Promise<Accepted> {
-  await control.admin.replaceWorker(checkedId(id), parseSpec(body));
+  await control.admin.replaceWorker(checkedId(id), parseSpec(body), isKeyless(body));
   return accepted(id, "The worker is being replaced: it serves as it was until its replacement is ready");
 }
 

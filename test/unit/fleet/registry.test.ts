@@ -1,7 +1,9 @@
 /** Who is in the fleet: by what several sources tell, and by what operators do. */
 import { describe, expect, test } from "bun:test";
 import { InvalidRequestError, WorkerExistsError, WorkerNotFoundError } from "../../../src/errors.ts";
+import { isKeyless, parseSpec } from "../../../src/fleet/spec-json.ts";
 import type { DiscoveredWorker } from "../../../src/fleet/worker-source.ts";
+import type { WorkerSpec } from "../../../src/fleet/worker-spec.ts";
 import { WorkerState } from "../../../src/threads/fleet-board.ts";
 import { A, B, lifeWorld } from "./life-world.ts";
 
@@ -130,6 +132,27 @@ describe("operators", () => {
     expect(board.state(before.slot)).toBe(WorkerState.ready);
     await clock.pass(400_000);
     expect((await admin.worker(id)).job).toBeUndefined(); // kept for five minutes
+  });
+
+  test("a replacement keeps the key, which is never shown, unless it has another one or is to have none", async () => {
+    const { clock, admin, registry, script } = lifeWorld();
+    const { id } = await admin.addWorker({ url: A, apiKey: "first" });
+    const keyAfter = async (...[spec, keyless]: [WorkerSpec, boolean?]) => {
+      await admin.replaceWorker(id, spec, keyless);
+      await clock.pass(10);
+      return registry.get(id).spec.apiKey;
+    };
+    await clock.pass(10);
+    const { spec: shown } = await admin.worker(id);
+    expect(shown.apiKey).toBeUndefined();
+    expect(await keyAfter(shown)).toBe("first");
+    expect(await keyAfter({ url: A, apiKey: "second" })).toBe("second");
+    script(A).problem = "loading"; // so that the next one does not take over
+    await admin.replaceWorker(id, { url: A, apiKey: "third" });
+    script(A).problem = undefined;
+    expect(await keyAfter({ url: A, priority: 1 })).toBe("third");
+    expect(await keyAfter(parseSpec({ url: A, api_key: null }), isKeyless({ url: A, api_key: null }))).toBeUndefined();
+    expect(isKeyless({ url: A })).toBe(false);
   });
 
   test("labels and health settings are changed in place, a key by a replacement", async () => {
