@@ -8,7 +8,8 @@ const KINDS: Readonly<Record<number, EngineErrorKind>> = {
   403: "failed",
   404: "not_found",
   405: "unimplemented",
-  408: "timeout",
+  // it was in a hurry; as any 4xx, that is no mark against the worker
+  408: "overloaded",
   422: "invalid",
   429: "overloaded",
   501: "unimplemented",
