@@ -208,3 +208,10 @@ export class EngineError extends Error {
     this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** The worker was removed while it answered, and its time to finish is over. */
+export class WorkerRemovedError extends EngineError {
+  constructor(cause: EngineError) {
+    super("unavailable", "the worker was removed before it had finished", { cause });
+  }
+}

@@ -329,6 +329,11 @@ export class FleetView {
     return this.choice.book(its.id, its.httpWorkers, ask, this.httpEngines);
   }
 
+  /** It was not taken out of the fleet. */
+  has({ slot }: WorkerEntry): boolean {
+    return this.snapshot.workers.some((worker) => worker.slot === slot);
+  }
+
   /** Others are preferred for a while, by default a second, as the worker could not be reached. */
   avoid(worker: WorkerEntry, ms: number = AVOID_MS): void {
     this.board.avoid(worker.slot, ms, this.clock.now());

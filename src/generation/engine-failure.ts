@@ -1,4 +1,4 @@
-import type { EngineError } from "../engines/engine.ts";
+import { type EngineError, WorkerRemovedError } from "../engines/engine.ts";
 import {
   ClientClosedError,
   ConstraintFailedError,
@@ -19,10 +19,14 @@ export function engineFailure(error: EngineError): GatewayError {
         ...cause,
       });
     case "unavailable":
-      return new EngineFailureError(503, "engine_unavailable", "The engine cannot be reached", {
-        retryAfterSecs: retryAfterSecs(error),
-        ...cause,
-      });
+      return new EngineFailureError(
+        503,
+        "engine_unavailable",
+        error instanceof WorkerRemovedError
+          ? "The worker was removed before it had finished the answer"
+          : "The engine cannot be reached",
+        { retryAfterSecs: retryAfterSecs(error), ...cause },
+      );
     case "timeout":
       return new EngineFailureError(504, "engine_timeout", "The engine did not answer in time", cause);
     case "not_found":

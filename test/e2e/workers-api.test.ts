@@ -7,6 +7,9 @@ const SCRIPT = `
 - contains: slow stream
   text: "one two three four five six seven eight nine ten"
   ms_per_token: 100
+- contains: endless
+  text: "${"on and ".repeat(400)}"
+  ms_per_token: 100
 `;
 
 interface Worker {
@@ -125,3 +128,36 @@ describe.each([1, 2])("with %i thread(s)", (threads) => {
     expect(told.workers.map(({ worker }) => worker).toSorted()).toEqual([first.url, second.url].toSorted());
   });
 });
+
+test("what is cut when a removed worker's time is over is told that, not that the engine cannot be reached", async () => {
+  const engine = await startEngine(SCRIPT);
+  const listening = /"message":"listening","url":"(http:[^"]+)"/;
+  const program = start([
+    "serve",
+    "--host",
+    "127.0.0.1",
+    "--port",
+    "0",
+    "--log-json",
+    "--drain-timeout-secs",
+    "1",
+    "--worker-urls",
+    engine.url,
+  ]);
+  try {
+    const [, url = ""] = await program.until(listening);
+    await eventually(async () => (await fetch(`${url}/readiness`)).status === 200, 10_000);
+    const asked = chat({ url }, { model: "collie-demo", messages: user("an endless answer"), max_tokens: 400 });
+    await eventually(async () => (await engine.stats()).open === 1, 5000);
+    const { workers } = (await (await fetch(`${url}/workers`)).json()) as { workers: Worker[] };
+    expect((await fetch(`${url}/workers/${workers[0]!.id}`, { method: "DELETE" })).status).toBe(202);
+    const answer = await asked;
+    expect([answer.status, await answer.json()]).toMatchObject([
+      503,
+      { error: { code: "engine_unavailable", message: "The worker was removed before it had finished the answer" } },
+    ]);
+  } finally {
+    await program.stop();
+    await engine.stop();
+  }
+}, 40_000);

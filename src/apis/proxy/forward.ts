@@ -6,6 +6,7 @@ import type { HttpAsk, HttpEndpoint, HttpReply } from "../../engines/http/engine
 import { kindOfStatus, statusError } from "../../engines/http/status.ts";
 import { idOfTry } from "../../fleet/dispatch/attempts.ts";
 import { firstAnswer } from "../../fleet/dispatch/promised.ts";
+import { unlessRemoved } from "../../fleet/dispatch/retries.ts";
 import type { HttpLease } from "../../fleet/lease.ts";
 import type { FleetView } from "../../fleet/view.ts";
 import { withMember } from "../../generation/raw-members.ts";
@@ -66,7 +67,7 @@ export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSi
       model: id,
       lease: (tried) => fleet.leaseHttp(id, { tokens, tried }),
       async work(lease, attempt, either) {
-        const begun = await begin(lease, ask, attempt, either);
+        const begun = await begin(lease, ask, attempt, either, fleet);
         fleet.observer.tried(lease.worker, undefined);
         return begun;
       },
@@ -82,6 +83,7 @@ async function begin(
   { endpoint, requestId, model, text, headers }: ForwardAsk,
   attempt: number,
   signal: AbortSignal,
+  fleet: FleetView,
 ): Promise<Forwarded> {
   const { engine, worker } = lease;
   const name = engine.nameOf(worker.model);
@@ -101,7 +103,7 @@ async function begin(
     try {
       return (await reader?.read())?.value;
     } catch (error) {
-      throw signal.aborted && signal.reason instanceof EngineError ? signal.reason : error;
+      throw signal.aborted && signal.reason instanceof EngineError ? signal.reason : unlessRemoved(fleet, lease, error);
     }
   };
   const first = await read();

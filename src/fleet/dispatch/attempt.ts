@@ -11,7 +11,7 @@ import type { Lease } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { TimeLimits } from "./policy.ts";
-import { avoidFailed, awayError } from "./retries.ts";
+import { avoidFailed, awayError, unlessRemoved } from "./retries.ts";
 
 /** Whoever makes the tries of a request. */
 export interface Tries {
@@ -84,7 +84,7 @@ export class Attempt implements GenerateHandler, GenerateCall {
 
   onEnd(error?: EngineError): void {
     this.forget();
-    const failure = error?.kind === "cancelled" ? (this.blame ?? error) : error;
+    const failure = error?.kind === "cancelled" ? (this.blame ?? error) : unlessRemoved(this.fleet, this.lease, error);
     const isGood = this.isEnough || (failure === undefined && !this.hasBrokenOff);
     // whoever takes the answer may have cancelled it at a choice that has broken off
     this.lease.done(isGood ? "ok" : this.hasBrokenOff ? "failure" : outcomeOf(failure));

@@ -4,7 +4,7 @@ import type { Booking } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 import { pauseBeforeNext } from "./attempts.ts";
 import { outcomeOf } from "./outcome.ts";
-import { avoidFailed, awayError, leaseOther } from "./retries.ts";
+import { avoidFailed, awayError, leaseOther, unlessRemoved } from "./retries.ts";
 
 export interface PromisedTries<L extends Booking, T> {
   /** For those who count. */
@@ -39,7 +39,8 @@ export async function firstAnswer<L extends Booking, T>(
     tried.add(lease.worker.slot);
     try {
       return await tryOnce(lease, limits);
-    } catch (error) {
+    } catch (thrown) {
+      const error = unlessRemoved(fleet, lease, thrown);
       lease.done(outcomeOf(error));
       observer.tried(lease.worker, error);
       avoidFailed(fleet, lease, error);

@@ -1,10 +1,16 @@
 /** What all requests that go to workers have in common, whatever they ask for. */
-import { EngineError } from "../../engines/engine.ts";
+import { EngineError, WorkerRemovedError } from "../../engines/engine.ts";
 import type { Booking } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 
 /** A worker was lost before it began. */
 export const awayError = () => new EngineError("unavailable", "the engine does not answer any more");
+
+/** Connections to a worker that was removed are cut when its time is over: that is said of what fails by it. */
+export function unlessRemoved<E>(fleet: FleetView, { worker }: Booking, error: E): E | WorkerRemovedError {
+  const isCut = error instanceof EngineError && error.kind === "unavailable" && !fleet.has(worker);
+  return isCut ? new WorkerRemovedError(error) : error;
+}
 
 /** A place at another worker, if there is one, and the budget of retries has room. */
 export function leaseOther<L extends Booking>(fleet: FleetView, lease: () => L): L | undefined {
