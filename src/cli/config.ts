@@ -1,4 +1,4 @@
-import { emptyCaches, selectorProblems } from "../config/checks.ts";
+import { emptyCaches, repeatedWorkers, selectorProblems } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { printOptions } from "../config/print.ts";
 import { type Environment, resolveOptions } from "../config/resolve.ts";
@@ -7,7 +7,11 @@ import { serveOptions } from "../config/serve-options.ts";
 /** `collie config`: checks the settings of `serve` without starting it; with `--print` shows them. */
 export async function run(args: readonly string[], env: Environment): Promise<number> {
   const resolved = resolveOptions(serveOptions, { args: args.filter((argument) => argument !== "--print"), env });
-  const problems = [...emptyCaches(resolved.values), ...selectorProblems(resolved.values)];
+  const problems = [
+    ...emptyCaches(resolved.values),
+    ...repeatedWorkers(resolved.values),
+    ...selectorProblems(resolved.values),
+  ];
   if (problems.length > 0) throw new ConfigError(problems);
   for (const warning of resolved.warnings) process.stderr.write(`collie: ${warning}\n`);
   if (args.includes("--print")) process.stdout.write(printOptions(serveOptions, resolved));

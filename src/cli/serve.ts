@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { version } from "../../package.json" with { type: "json" };
 import { doubleAlias } from "../config/aliases.ts";
-import { emptyCaches, missingFiles, selectorProblems } from "../config/checks.ts";
+import { emptyCaches, missingFiles, repeatedWorkers, selectorProblems } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { Environment } from "../config/given.ts";
 import { cardAliases, doubleCard, fallbackLoop, namedCards, parseCard } from "../config/model-cards.ts";
@@ -59,6 +59,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
   const problems = [
     ...missingFiles(config, sourceProblem),
     ...emptyCaches(config),
+    ...repeatedWorkers(config),
     ...selectorProblems(config),
     ...workerTlsProblems(config),
     ...(await discoveryProblems(config)),

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { parseWorkerAddress } from "./worker-address.ts";
 
 /** What is wrong with the path of a file or folder that must be there. */
 export function pathProblem(path: string): string | undefined {
@@ -42,6 +43,13 @@ export function emptyCaches(config: {
       `--tokenizer-cache-l1-max-memory: is 0, which leaves no room for any level; ${[l0 && "--no-tokenizer-cache-enable-l0", l1 && "--no-tokenizer-cache-enable-l1"].filter(Boolean).join(" with ")} switches the cache off`,
     );
   return problems;
+}
+
+/** Workers that are told of twice, one line each: at one place there is one, whatever it speaks. */
+export function repeatedWorkers({ workerUrls }: { readonly workerUrls: readonly string[] }): string[] {
+  const places = workerUrls.flatMap((url) => parseWorkerAddress(url)?.place ?? []);
+  const twice = new Set(places.filter((place, at) => places.indexOf(place) !== at));
+  return [...twice].map((place) => `--worker-urls: ${place} is in the list twice`);
 }
 
 /** Selectors that find nothing, or more than is meant, one line each. */

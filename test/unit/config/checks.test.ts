@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { emptyCaches, selectorProblems } from "../../../src/config/checks.ts";
+import { emptyCaches, repeatedWorkers, selectorProblems } from "../../../src/config/checks.ts";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
 
@@ -41,4 +41,11 @@ test("workers may be names of DNS", () => {
     resolveOptions(serveOptions, { args: ["--worker-urls", ...args], env: {} }).values.workerUrls;
   expect(urls("dns://engines:50051", "dns+srv://_grpc._tcp.engines")).toHaveLength(2);
   expect(() => urls("dns://engines")).toThrow("must be dns://name:port or dns+srv://_service._tcp.name");
+});
+
+test("at one place there is one worker, however it is spelt", () => {
+  const found = (...urls: string[]) =>
+    repeatedWorkers(resolveOptions(serveOptions, { args: ["--worker-urls", ...urls], env: {} }).values);
+  expect(found("grpc://a:1", "http://a:2", "dns://a:1", "dns://a:1")).toEqual([]);
+  expect(found("grpc://A:1", "b:1", "http://a:1/", "a:1")).toEqual(["--worker-urls: a:1 is in the list twice"]);
 });
