@@ -7,6 +7,10 @@ import { workersError } from "./workers/errors.ts";
 
 export type ErrorFamily = "openai" | "anthropic" | "google" | "workers";
 
+/** The workers' API and what else operators ask of the fleet. */
+const OF_THE_FLEET =
+  /^\/(?:workers|get_loads|engine_metrics|get_model_info|get_server_info|health_generate|flush_cache|start_profile|stop_profile)(?:\/|$)/;
+
 /**
  * Chosen by the path, never by how the client says who it is; the list of models, which all three have at one path, by a header that
  * clients of the API always send: the version of Anthropic's, or what Google's say of themselves.
@@ -18,7 +22,7 @@ export function errorFamily(path: string, headers: Headers): ErrorFamily {
     return headers.has("x-goog-api-client") ? "google" : "openai";
   }
   if (/^\/(?:v1\/interactions|v1beta|v1alpha)(?:\/|$)/.test(path)) return "google";
-  return /^\/workers(?:\/|$)/.test(path) ? "workers" : "openai";
+  return OF_THE_FLEET.test(path) ? "workers" : "openai";
 }
 
 export interface DrawnError {

@@ -1,7 +1,7 @@
 import { Elysia, t } from "elysia";
 import { handleCompletions } from "../apis/completions/handle.ts";
 import { completionRequest } from "../apis/completions/schema.ts";
-import { errorResponse } from "../apis/openai/errors.ts";
+import { workersErrorSchema } from "../apis/workers/errors.ts";
 import { type Drawn, flushCache, getLoads, startProfile, stopProfile } from "../apis/workers/fleet.ts";
 import {
   flushSchema,
@@ -17,7 +17,7 @@ import { eitherWay } from "./either-way.ts";
 import { requestId } from "./request-id.ts";
 import { type Begin, jsonBody, patient, routeDetail, type Timeouts, withinScope } from "./route-parts.ts";
 
-const detail = routeDetail("Workers", errorResponse);
+const detail = routeDetail("Workers", workersErrorSchema);
 const FIRST = "Of the first worker that serves the model named, or any.";
 const ofModel = t.Object({ model: t.Optional(t.String()) });
 /** The least that an engine can be asked for. */

@@ -26,6 +26,9 @@ test("the path chooses the family, never the way to say who calls", () => {
     expect(of(path, { "anthropic-version": "2023-06-01" })).toBe("google");
   for (const path of ["/v1/responses", "/v1/messagesx", "/v1/interactionsx", "/", "/v1betax", "/v1/modelsx"])
     expect(of(path, { "x-api-key": "k", "x-goog-api-key": "k", "anthropic-version": "x" })).toBe("openai");
+  for (const path of ["/workers", "/workers/x", "/flush_cache", "/start_profile", "/stop_profile", "/get_loads"])
+    expect(of(path)).toBe("workers");
+  for (const path of ["/workersx", "/flush_caches", "/v1/workers"]) expect(of(path)).toBe("openai");
   for (const path of ["/v1/models", "/v1/models/org/name"]) {
     expect(of(path, { "x-api-key": "k" })).toBe("openai");
     expect(of(path, { "anthropic-version": "2023-06-01" })).toBe("anthropic");

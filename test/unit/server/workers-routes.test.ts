@@ -278,6 +278,16 @@ describe("all workers at once", () => {
     ]);
     expect((await ask("POST", "/stop_profile")).body as unknown).toMatchObject({ workers_profiled: 2 });
     expect((await ask("POST", "/stop_profile", { url: "grpc://10.9.9.9:1" })).status).toBe(404);
-    expect((await ask("POST", "/start_profile", { num_steps: 0 })).status).toBe(400);
+    const wrong = { error: expect.any(String), code: "BAD_REQUEST" };
+    const none = { error: "No worker has this address", code: "WORKER_NOT_FOUND" };
+    for (const [path, body, status, error] of [
+      ["/start_profile", { num_steps: 0 }, 400, wrong],
+      ["/stop_profile", { url: 1 }, 400, wrong],
+      ["/stop_profile", { url: "grpc://10.0.0.9:1" }, 404, none],
+      ["/flush_cache?timeout=soon", undefined, 400, wrong],
+    ] as const) {
+      const answer = await ask("POST", path, body);
+      expect([answer.status, answer.body as unknown]).toEqual([status, error]);
+    }
   });
 });
