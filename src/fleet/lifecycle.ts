@@ -150,11 +150,14 @@ export class Life {
         this.callOff = undefined;
         this.look();
       });
-    } else if (this.health.out()) {
-      this.doubtPauseMs = 0;
-      this.listener.doubted();
-      this.look();
-    }
+    } else this.doubt();
+  }
+
+  private doubt(): void {
+    if (!this.health.out()) return;
+    this.doubtPauseMs = 0;
+    this.listener.doubted();
+    this.look();
   }
 
   private found: Found | undefined;
@@ -203,6 +206,7 @@ export class Life {
     const first = found.kind === "grpc" ? await this.identity(found) : undefined;
     if (signal.aborted) return;
     if (isOther(first, found)) return this.listener.replaced();
+    if (found.kind === "grpc" && first === undefined) this.doubt(); // it went away meanwhile: there is no connection to lose
     while (!signal.aborted) {
       await this.rest(this.pauseMs());
       if (signal.aborted) return;

@@ -99,7 +99,10 @@ export function lifeWorld({
       const done = async () => ({ success: its.refuses === undefined, message: its.refuses ?? "" });
       return {
         check: () => (its.hangs === true ? closed.promise : Promise.try(answer, its)),
-        identity: async () => its.identity,
+        identity: async () => {
+          if (its.problem !== undefined) throw new EngineError("unavailable", its.problem);
+          return its.identity;
+        },
         serving: async () => "serving",
         async loads() {
           its.askedLoads++;

@@ -163,6 +163,20 @@ describe("a lost connection", () => {
     expect(record.status).toBe("not_ready");
   });
 
+  test("an engine that goes away while it registers is looked at soon, too", async () => {
+    const world = lifeWorld();
+    const its = world.script(A);
+    const record = world.registry.own({ url: A }, "test");
+    while (world.board.state(record.slot) !== WorkerState.ready) await Promise.resolve();
+    its.problem = "refused";
+    await world.clock.pass(1000);
+    expect(record.status).toBe("not_ready");
+    its.problem = undefined;
+    its.identity = "2";
+    await world.clock.pass(3000);
+    expect(world.registry.list().map(({ status, found }) => [status, found?.identity])).toEqual([["ready", "2"]]);
+  });
+
   test("one whose connections are closed over and over stays in, and is looked at as rarely as one in trouble", async () => {
     const { clock, record, its } = await readyWorld();
     its.lose();
