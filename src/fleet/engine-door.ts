@@ -112,7 +112,9 @@ export function engineDoor(
     ]);
     if (byHttp.status === "fulfilled") return byHttp.value;
     if (byGrpc.status === "fulfilled") return byGrpc.value;
-    throw byGrpc.reason;
+    throw new Error(`by gRPC: ${messageOf(byGrpc.reason)}; by HTTP: ${messageOf(byHttp.reason)}`, {
+      cause: byGrpc.reason,
+    });
   }
 
   return {
@@ -141,6 +143,8 @@ export function engineDoor(
     },
   };
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 async function checkHttp(engine: HttpEngine, deadlineMs: number): Promise<void> {
   const said = await engine.serving(deadlineMs);

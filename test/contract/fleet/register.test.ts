@@ -129,6 +129,15 @@ test("an HTTP worker with a key is asked with its own, and names its model as it
   expect(snapshot().workers).toMatchObject([{ apiKey: "secret", model: "mine" }]);
 }, 40_000);
 
+test("of an address that answers to neither it is told why by gRPC and why by HTTP", async () => {
+  const { port } = await engine(["--dialect", "openai", "--api-key", "secret"]);
+  const { admin } = fleet("grpc://127.0.0.1:9");
+  const { id } = await admin.addWorker({ url: `127.0.0.1:${port}` });
+  const message = async () => (await admin.worker(id)).job?.message ?? "";
+  await until(async () => (await message()) !== "", "a refusal");
+  expect(await message()).toMatch(/^by gRPC: .+; by HTTP: .*key/);
+}, 40_000);
+
 test("an engine that comes back with another block size is another one, long before the next health check", async () => {
   const { port, statsPort } = await engine([]);
   const { ready, board, admin, snapshot } = fleet(`grpc://127.0.0.1:${port}`, ["--health-check-interval-secs", "3600"]);
