@@ -1,4 +1,6 @@
 /** What is said of a worker as JSON: bodies of the workers' API, entries of a worker file. Names are SMG's. */
+import { SUPPORTED_DIALECTS } from "../engines/dialects.ts";
+import { HTTP_RUNTIMES } from "../engines/http/models.ts";
 import { InvalidRequestError } from "../errors.ts";
 import type { WorkerHealth, WorkerSpec } from "./worker-spec.ts";
 import { workerAddress } from "./worker-url.ts";
@@ -10,6 +12,10 @@ export type WorkerPatch = Pick<WorkerSpec, "priority" | "cost" | "labels" | "api
 
 const ROLES = ["regular", "prefill", "decode", "encode"] as const;
 const MODES = ["http", "grpc"] as const;
+/** SMG's, and what HTTP servers are found to be: what is shown may be sent back. */
+const RUNTIME_TYPES: readonly string[] = [
+  ...new Set([...SUPPORTED_DIALECTS, ...HTTP_RUNTIMES, "external", "unspecified"]),
+];
 const HEALTH = {
   timeout_secs: "timeoutSecs",
   check_interval_secs: "checkIntervalSecs",
@@ -24,24 +30,26 @@ const HEALTH_KNOWN: ReadonlySet<string> = new Set([
   "drain_settle_secs",
 ]);
 
+/** Of numbers that nothing bounds by its meaning: 32 bits. */
+const MOST = 2 ** 32 - 1;
 /** Members that are kept and shown, and that nothing goes by so far. */
-const KEPT = [
-  "provider",
-  "dp_base_url",
-  "dp_rank",
-  "dp_size",
-  "kv_connector",
-  "kv_role",
-  "kv_engine_id",
-  "kv_block_size",
-  "http_pool",
-  "resilience",
-  "max_connection_attempts",
-  "load_monitor_interval_secs",
-  "multimodal_tensor_transport",
-  "multimodal_shm_min_bytes",
-  "zmq_handshake_address",
-] as const;
+const KEPT: Readonly<Record<string, "text" | "object" | readonly [least: number, most: number]>> = {
+  provider: "text",
+  dp_base_url: "text",
+  dp_rank: [0, MOST],
+  dp_size: [1, MOST],
+  kv_connector: "text",
+  kv_role: "text",
+  kv_engine_id: "text",
+  kv_block_size: [1, MOST],
+  http_pool: "object",
+  resilience: "object",
+  max_connection_attempts: [0, MOST],
+  load_monitor_interval_secs: [0, MOST],
+  multimodal_tensor_transport: "text",
+  multimodal_shm_min_bytes: [0, Number.MAX_SAFE_INTEGER],
+  zmq_handshake_address: "text",
+};
 /** Members of a worker as it is shown: who changes what was shown and sends it back may leave them in. */
 const SHOWN = ["id", "model_id", "is_healthy", "status", "load", "job_status"] as const;
 const PATCHED = ["priority", "cost", "labels", "api_key", "health"] as const;
@@ -54,7 +62,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "runtime",
   "bootstrap_port",
   ...PATCHED,
-  ...KEPT,
+  ...Object.keys(KEPT),
   ...SHOWN,
 ]);
 
@@ -64,9 +72,9 @@ export function parseSpec(value: unknown): WorkerSpec {
   const body = objectOf(value, "");
   for (const name of Object.keys(body)) if (!KNOWN.has(name)) throw wrong(name, "is unknown");
   const mode = oneOf(body, "connection_mode", MODES);
-  const runtime = text(body, "runtime_type") ?? text(body, "runtime");
+  const runtime = oneOf(body, "runtime_type", RUNTIME_TYPES) ?? oneOf(body, "runtime", RUNTIME_TYPES);
   if (!given(body["url"])) throw wrong("url", "is missing");
-  const further = Object.fromEntries(KEPT.filter((name) => given(body[name])).map((name) => [name, body[name]]));
+  const further = keptOf(body);
   return withoutAbsent({
     url: checkedUrl(withScheme(text(body, "url") ?? "", mode)),
     models: modelNames(body["models"]),
@@ -119,6 +127,17 @@ function patchOf(body: Json): WorkerPatch {
     apiKey: keyOf(body),
     health: healthOf(body["health"]),
   };
+}
+
+function keptOf(body: Json): Json {
+  const members = Object.entries(KEPT).filter(([name]) => given(body[name]));
+  return Object.fromEntries(
+    members.map(([name, form]) => {
+      if (form === "text") return [name, text(body, name)];
+      if (form === "object") return [name, objectOf(body[name], name)];
+      return [name, integer(body, name, ...form)];
+    }),
+  );
 }
 
 /** It is sent in a header. */

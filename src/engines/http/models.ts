@@ -4,7 +4,8 @@ import { Feature } from "../features.ts";
 import type { HttpModel } from "./engine.ts";
 
 /** Who made the server, by `owned_by` of its models. */
-export type Runtime = "vllm" | "sglang" | "llamacpp" | "ollama" | "unknown";
+export const HTTP_RUNTIMES = ["vllm", "sglang", "llamacpp", "ollama", "unknown"] as const;
+export type Runtime = (typeof HTTP_RUNTIMES)[number];
 
 const RUNTIMES: Readonly<Record<string, Runtime>> = {
   vllm: "vllm",

@@ -54,6 +54,19 @@ workers:
     expect(problemOf("workers:")).toBe("workers must be a list; [] for none");
     expect(problemOf("worker: []")).toBe('"worker" is unknown: only workers is');
     expect(problemOf("workers: [grpc://a:1, {url: b:1, prio: 3}]")).toBe("workers[1]: prio is unknown");
+    expect(problemOf("workers: [{url: a:1, runtime_type: vlm}]")).toStartWith(
+      "workers[0]: runtime_type must be one of vllm",
+    );
+    expect(problemOf("workers: [{url: a:1, provider: 1}]")).toBe("workers[0]: provider must be a text");
+    expect(problemOf("workers: [{url: a:1, dp_size: 0}]")).toStartWith(
+      "workers[0]: dp_size must be a whole number from 1",
+    );
+    for (const name of ["resilience", "http_pool"])
+      expect(problemOf(`workers: [{url: a:1, ${name}: [1]}]`)).toBe(`workers[0]: ${name} must be an object`);
+    for (const runtime of ["vllm", "external", "unspecified", "llamacpp", "unknown"])
+      expect(
+        parseWorkerFile(`workers: [{url: a:1, runtime_type: ${runtime}, resilience: {max_retries: 1}}]`),
+      ).toHaveLength(1);
     expect(problemOf("workers: [grpc://a:1, http://A:1]")).toBe("workers[1]: a:1 is in the list twice");
     expect(problemOf("workers: [dns://a:1]")).toStartWith('workers[0]: "dns://a:1" is no address of a worker');
     expect(problemOf("workers: [a: b: c")).toStartWith("is no YAML: ");
