@@ -130,11 +130,13 @@ function run({ fleet, limits, shared, thread, seed }: StressTask): void {
     if (board.running(slot) < 0 || board.queuedTokens(slot) < 0 || board.begunCount(slot) < 0) wrong(Wrong.state);
   };
 
+  const giveBack = (old: number) => {
+    Atomics.compareExchange(cells, Shared.running + old, me, 0);
+    permits.ran(old);
+  };
   const permit = () => {
     if (mine.length > 0 && below(2) === 0) {
-      const [old] = mine.splice(below(mine.length), 1);
-      Atomics.compareExchange(cells, Shared.running + old!, me, 0);
-      permits.ran(old!);
+      giveBack(mine.splice(below(mine.length), 1)[0]!);
       return;
     }
     const got = permits.tryRun();
@@ -166,7 +168,7 @@ function run({ fleet, limits, shared, thread, seed }: StressTask): void {
     if (flag !== 0) {
       if (flag === 2) {
         while (held.length > 0) end();
-        for (const old of mine.splice(0)) permits.ran(old);
+        for (const old of mine.splice(0)) giveBack(old);
       }
       tell();
       Atomics.add(cells, Shared.halted, 1);
