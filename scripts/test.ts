@@ -30,25 +30,73 @@ if (!exhaustive) {
   checks.push(stage("build", [process.execPath, "build.ts"]));
 }
 checks.push(stage("tokenizers and texts to test with", [process.execPath, "scripts/fixtures.ts"]));
-const report = join(root, "out", exhaustive ? "junit-exhaustive.xml" : "junit.xml");
 mkdirSync(join(root, "out"), { recursive: true });
-rmSync(report, { force: true });
-const tested = stage("tests", [
-  process.execPath,
-  "test",
-  `--timeout=${exhaustive ? 600_000 : 30_000}`,
-  "--reporter=junit",
-  `--reporter-outfile=${report}`,
-  ...(exhaustive ? ["./test/exhaustive/tokenizer.ts"] : ["test"]),
-]);
 
-const xml = (await Bun.file(report).exists()) ? await Bun.file(report).text() : "";
-const failures = attribute(xml, "failures") + attribute(xml, "errors");
-const skipped = attribute(xml, "skipped");
-const passed = attribute(xml, "tests") - failures - skipped;
+/** Test files of one process: those of tokenizers keep one core busy for minutes, while most of the others wait for something. */
+interface Shard {
+  readonly name: string;
+  readonly report: string;
+  readonly args: readonly string[];
+}
+const isOfTokenizers = (path: string): boolean => /^test\/(unit|golden)\/tokenizer/.test(path);
+const shards: readonly Shard[] = exhaustive
+  ? [{ name: "tests", report: "junit-exhaustive.xml", args: ["--timeout=600000", "./test/exhaustive/tokenizer.ts"] }]
+  : [
+      { name: "tests", report: "junit.xml", args: ["--timeout=30000", ...files((path) => !isOfTokenizers(path))] },
+      {
+        name: "tests of tokenizers",
+        report: "junit-tokenizers.xml",
+        args: ["--timeout=60000", ...files(isOfTokenizers)],
+      },
+    ];
+
+function files(wanted: (path: string) => boolean): string[] {
+  const found = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].map((path) =>
+    path.replaceAll("\\", "/"),
+  );
+  return found
+    .filter((path) => !path.includes("node_modules") && wanted(path))
+    .sort()
+    .map((path) => `./${path}`);
+}
+
+interface Counts {
+  readonly passed: number;
+  readonly failures: number;
+  readonly skipped: number;
+}
+
+/** Runs a shard; its output is printed when it is over, unless it is the first. */
+async function run({ name, report, args }: Shard, isFirst: boolean): Promise<{ counts: Counts; isGood: boolean }> {
+  const file = join(root, "out", report);
+  rmSync(file, { force: true });
+  const started = performance.now();
+  const child = Bun.spawn([process.execPath, "test", "--reporter=junit", `--reporter-outfile=${file}`, ...args], {
+    cwd: root,
+    stdin: "ignore",
+    stdout: isFirst ? "inherit" : "pipe",
+    stderr: isFirst ? "inherit" : "pipe",
+  });
+  const said = isFirst ? [] : await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
+  const isGood = (await child.exited) === 0;
+  for (const text of said) console.log(text);
+  console.log(`${isGood ? "ok    " : "FAILED"} ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+  const xml = (await Bun.file(file).exists()) ? await Bun.file(file).text() : "";
+  const failures = attribute(xml, "failures") + attribute(xml, "errors");
+  const skipped = attribute(xml, "skipped");
+  return { counts: { passed: attribute(xml, "tests") - failures - skipped, failures, skipped }, isGood };
+}
+
+const textOf = (stream: ReadableStream<Uint8Array> | number | undefined): Promise<string> =>
+  stream instanceof ReadableStream ? new Response(stream).text() : Promise.resolve("");
+
+const results = await Promise.all(shards.map((shard, i) => run(shard, i === 0)));
+const sum = (of: (counts: Counts) => number): number => results.reduce((total, { counts }) => total + of(counts), 0);
+const passed = sum((counts) => counts.passed);
+const skipped = sum((counts) => counts.skipped);
 const broken = checks.filter((ok) => !ok).length;
 // A test file that cannot be loaded is in no count of the report: only the exit status tells.
-const unloaded = !tested && failures === 0 ? 1 : 0;
-const failed = failures + broken + unloaded;
+const unloaded = results.filter(({ counts, isGood }) => !isGood && counts.failures === 0).length;
+const failed = sum((counts) => counts.failures) + broken + unloaded;
 console.log(`${passed + checks.length - broken} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);
