@@ -1,5 +1,6 @@
 import { GrpcStatus } from "../../engines/grpc-error.ts";
-import { closeAtOnce, closeGently, listen } from "../net/listener.ts";
+import { type EngineServer, engineServer } from "../net/engine-server.ts";
+import { listen } from "../net/listener.ts";
 import { Connection, type ConnectionHandler } from "./connection.ts";
 import { EMPTY, type ServerCall } from "./stream.ts";
 
@@ -11,19 +12,6 @@ export type GrpcMethod = (call: ServerCall, message: Uint8Array) => void;
 
 /** Methods by path, `/package.Service/Method`. */
 export type GrpcMethods = ReadonlyMap<string, GrpcMethod>;
-
-/** A server of the simulated engine, for one protocol. */
-export interface EngineServer {
-  readonly port: number;
-  /** Connections that are open now. */
-  readonly connections: ReadonlySet<unknown>;
-  /** Reads, answers and writes nothing while frozen, as the server of a stopped process. */
-  freeze(frozen: boolean): void;
-  /** Goes as a killed process does: its connections break, without a goodbye. */
-  kill(): void;
-  /** Refuses new calls, lets the open ones finish for `graceMs` at most, then closes. Safe to call twice. */
-  stop(graceMs: number): Promise<void>;
-}
 
 const MAX_MESSAGE_BYTES = 256 << 20;
 
@@ -42,21 +30,10 @@ export function serveGrpc(options: { host: string; port: number; methods: GrpcMe
       connection.end();
     },
   };
-  const listener = listen(options.host, options.port, (transport) => new Connection(transport, handler));
-  let stopping: Promise<void> | undefined;
-  return {
-    port: listener.port,
-    connections: listener.peers,
-    freeze: (frozen) => listener.freeze(frozen),
-    kill: () => closeAtOnce(listener, (connection) => connection.destroy()),
-    stop(graceMs) {
-      stopping ??= closeGently(listener, graceMs, {
-        leave: (connection) => connection.goAway(),
-        cut: (connection) => connection.destroy(),
-      });
-      return stopping;
-    },
-  };
+  return engineServer(
+    listen(options.host, options.port, (transport) => new Connection(transport, handler)),
+    (connection) => connection.goAway(),
+  );
 }
 
 /** Hands every complete message of the body to the method. */

@@ -1,3 +1,4 @@
+import { rankLoad } from "../dialects/loads.ts";
 import type { SimulatorHost } from "../host.ts";
 import type { HttpCall } from "../http/call.ts";
 import type { Flavor } from "./flavors.ts";
@@ -81,31 +82,16 @@ function llamaFigures({ driver, counts }: SimulatorHost): Figure[] {
 }
 
 /** SGLang's loads of one rank; the names are those of its GetLoads message. */
-function sglangLoads({ driver }: SimulatorHost): unknown {
-  const { options } = driver.core;
-  const load = driver.core.load();
-  const usage = load.blocksInUse / load.blocksTotal;
-  const rank = {
-    dp_rank: 0,
-    num_running_reqs: load.running,
-    num_waiting_reqs: load.waiting,
-    num_total_reqs: load.running + load.waiting,
-    num_used_tokens: load.blocksInUse * options.blockSize,
-    max_total_num_tokens: load.blocksTotal * options.blockSize,
-    token_usage: usage,
-    gen_throughput: load.throughput,
-    cache_hit_rate: load.hitRate,
-    utilization: usage,
-    max_running_requests: options.maxRunning,
-    num_waiting_uncached_tokens: load.waitingUncachedTokens,
-  };
+function sglangLoads(host: SimulatorHost): unknown {
+  const load = host.driver.core.load();
+  const rank = rankLoad(host);
   const aggregate = {
     total_running_reqs: load.running,
     total_waiting_reqs: load.waiting,
     total_reqs: load.running + load.waiting,
-    avg_token_usage: usage,
+    avg_token_usage: rank["token_usage"],
     avg_throughput: load.throughput,
-    avg_utilization: usage,
+    avg_utilization: rank["utilization"],
   };
   return { timestamp: new Date().toISOString(), version: "0.5.23", dp_rank_count: 1, loads: [rank], aggregate };
 }

@@ -1,10 +1,10 @@
 import { samplingProblem } from "../dialects/vllm/checks.ts";
 import { Generation, type GenerationSpec, type GenerationStyle } from "../generation.ts";
-import type { EngineServer } from "../grpc/server.ts";
 import type { SimulatorHost } from "../host.ts";
 import type { HttpCall } from "../http/call.ts";
 import { serveHttp } from "../http/server.ts";
 import { logRequest } from "../log-request.ts";
+import type { EngineServer } from "../net/engine-server.ts";
 import type { SimulatorOptions } from "../options.ts";
 import { TextAnswer } from "./answer.ts";
 import { loadRoute } from "./figures.ts";
