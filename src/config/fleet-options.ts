@@ -1,7 +1,4 @@
-import type { OptionTable } from "./option.ts";
-
-/** Timers hold 31 bits of milliseconds. */
-const MOST_SECONDS = 2_000_000;
+import { MOST_SECONDS, type OptionTable } from "./option.ts";
 
 const LABEL = /^(?:(?=[^/]{1,253}\/)[a-z0-9]([-.a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-\w.]{0,61}[a-z0-9])?$/i;
 const LABEL_VALUE = /^([a-z0-9]([-\w.]{0,61}[a-z0-9])?)?$/i;

@@ -1,6 +1,7 @@
 /** Settings of one model, for fleets that serve several: `--model-card` and the list `model-card` of a file. */
 import { parseAlias } from "./aliases.ts";
 import { quoted } from "./given.ts";
+import { MOST_SECONDS } from "./option.ts";
 
 /** What is set for one model; the rest is as for all, or found. */
 export interface ModelCard {
@@ -42,7 +43,6 @@ const BETWEEN = /:(?=[a-z_]+=)/;
 
 /** Keys that a card may have several times. */
 const LISTS: ReadonlySet<string> = new Set(["alias", "fallback"] satisfies (typeof KEYS)[Key][]);
-const MOST_SECONDS = 2_000_000;
 /** Numbers, and the largest of each. */
 const NUMBERS: Readonly<Record<string, number>> = {
   firstTokenTimeoutSecs: MOST_SECONDS,

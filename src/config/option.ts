@@ -1,3 +1,6 @@
+/** Most seconds that a setting may have: timers hold 31 bits of milliseconds. */
+export const MOST_SECONDS = 2_000_000;
+
 /**
  * One setting of a command. A table of these is the only home of its name, default, check and help text: flags, environment
  * variables, the YAML file, `--help` and `collie config --print` all come from it.

@@ -1,7 +1,4 @@
-import type { OptionTable } from "./option.ts";
-
-/** Timers hold 31 bits of milliseconds. */
-const MOST_SECONDS = 2_000_000;
+import { MOST_SECONDS, type OptionTable } from "./option.ts";
 
 /** What is done when a worker fails, and how long anybody waits. Names and defaults are SMG's where it has them. */
 export const resilienceOptions = {

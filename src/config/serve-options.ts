@@ -2,7 +2,7 @@ import { isDnsUrl, parseDnsName } from "./dns-name.ts";
 import { discoveryOptions, healthOptions, workerOptions } from "./fleet-options.ts";
 import { historyOptions } from "./history-options.ts";
 import { modelOptions } from "./model-options.ts";
-import type { OptionTable, ValuesOf } from "./option.ts";
+import { MOST_SECONDS, type OptionTable, type ValuesOf } from "./option.ts";
 import { resilienceOptions } from "./resilience-options.ts";
 import { parseWorkerAddress, WORKER_ADDRESS_HELP } from "./worker-address.ts";
 
@@ -11,9 +11,6 @@ function workerUrlProblem(value: string): string | undefined {
     return parseDnsName(value) === undefined ? "must be dns://name:port or dns+srv://_service._tcp.name" : undefined;
   return parseWorkerAddress(value) === undefined ? `must be an address ${WORKER_ADDRESS_HELP}` : undefined;
 }
-
-/** Timers hold 31 bits of milliseconds. */
-const MOST_SECONDS = 2_000_000;
 
 function headerNameProblem(name: string): string | undefined {
   return /^[\w!#$%&'*+.^`|~-]+$/.test(name) ? undefined : "is not the name of a header";

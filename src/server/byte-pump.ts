@@ -1,3 +1,4 @@
+import { COMMENT, type DirectController, directResponse } from "./direct-response.ts";
 import { type Ticker, ticker } from "./ticker.ts";
 
 /**
@@ -14,16 +15,6 @@ export interface BytePumpOptions {
 }
 
 const LONGEST_TICK_MS = 1000;
-
-/** Every SSE client skips comment lines. */
-const COMMENT = ":\n\n";
-
-interface DirectController {
-  write(data: string | Uint8Array): number | Promise<number>;
-  flush(): number | Promise<number>;
-  end(): void;
-  close(reason?: Error): void;
-}
 
 export class BytePump {
   private controller: DirectController | undefined;
@@ -73,9 +64,8 @@ export class BytePump {
 
   /** The response. Headers leave when Bun asks for the body. */
   response(headers: Record<string, string>): Response {
-    const stream = {
-      type: "direct" as const,
-      pull: (controller: DirectController) => {
+    return directResponse(
+      (controller) => {
         const over = new Promise<void>((resolve) => {
           this.finishPull = resolve;
         });
@@ -84,17 +74,9 @@ export class BytePump {
         this.opened.resolve();
         return over;
       },
-      cancel: () => this.close(),
-    };
-    const body = new ReadableStream(stream as unknown as UnderlyingDefaultSource);
-    return new Response(body, {
-      headers: {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-cache",
-        "x-accel-buffering": "no", // nginx would hold the events back
-        ...headers,
-      },
-    });
+      () => this.close(),
+      headers,
+    );
   }
 
   private readonly beat = (): void => {

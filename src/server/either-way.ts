@@ -83,7 +83,7 @@ export function eitherWay<S extends TSchema>(
       return withFallback(
         {
           endpoint: endpointName(endpoint),
-          model: model,
+          model,
           isStream: (body as { readonly stream?: unknown }).stream === true,
         },
         its,

@@ -1,3 +1,4 @@
+import { COMMENT, type DirectController, directResponse } from "./direct-response.ts";
 import { type Ticker, ticker } from "./ticker.ts";
 
 /**
@@ -28,16 +29,6 @@ const CUT_AT = 1 << 25;
 /** Bun sends what is longer than the high-water mark with the write itself; a flush would be one more call. */
 const AT_ONCE = 64;
 const LONGEST_TICK_MS = 1000;
-
-/** Every SSE client skips comment lines. */
-const COMMENT = ":\n\n";
-
-interface DirectController {
-  write(data: string): number | Promise<number>;
-  flush(): number | Promise<number>;
-  end(): void;
-  close(reason?: Error): void;
-}
 
 export class EventStream {
   private waiting = "";
@@ -90,9 +81,8 @@ export class EventStream {
 
   /** The response. Headers leave when Bun asks for the body, so call it once something is to be said. */
   response(headers: Record<string, string>): Response {
-    const stream = {
-      type: "direct" as const,
-      pull: (controller: DirectController) => {
+    return directResponse(
+      (controller) => {
         const over = new Promise<void>((resolve) => {
           this.finishPull = resolve;
         });
@@ -101,17 +91,10 @@ export class EventStream {
         else this.start();
         return over;
       },
-      cancel: () => this.close(),
-    };
-    const body = new ReadableStream(stream as unknown as UnderlyingDefaultSource, { highWaterMark: AT_ONCE });
-    return new Response(body, {
-      headers: {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-cache",
-        "x-accel-buffering": "no", // nginx would hold the events back
-        ...headers,
-      },
-    });
+      () => this.close(),
+      headers,
+      { highWaterMark: AT_ONCE },
+    );
   }
 
   private start(): void {

@@ -18,6 +18,7 @@ const PARTS: Readonly<Record<string, string>> = {
   "apis/shared/seal.ts": "seals",
   "server/admission.ts": "request",
   "server/byte-pump.ts": "request",
+  "server/direct-response.ts": "request",
   "server/context.ts": "request",
   "server/event-stream.ts": "request",
   "server/runs.ts": "request",
