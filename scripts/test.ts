@@ -32,21 +32,21 @@ if (!exhaustive) {
 checks.push(stage("tokenizers and texts to test with", [process.execPath, "scripts/fixtures.ts"]));
 mkdirSync(join(root, "out"), { recursive: true });
 
-/** Test files of one process: those of tokenizers keep one core busy for minutes, while most of the others wait for something. */
+/** Test files of one process. Tokenizers keep one core busy for minutes, and most of the others wait for something: two halves, equal in time. */
 interface Shard {
   readonly name: string;
   readonly report: string;
   readonly args: readonly string[];
 }
-const isOfTokenizers = (path: string): boolean => /^test\/(unit|golden)\/tokenizer/.test(path);
+const isInSecond = (path: string): boolean => /^test\/((unit|golden)\/tokenizer|contract)/.test(path);
 const shards: readonly Shard[] = exhaustive
   ? [{ name: "tests", report: "junit-exhaustive.xml", args: ["--timeout=600000", "./test/exhaustive/tokenizer.ts"] }]
   : [
-      { name: "tests", report: "junit.xml", args: ["--timeout=30000", ...files((path) => !isOfTokenizers(path))] },
+      { name: "tests", report: "junit.xml", args: ["--timeout=30000", ...files((path) => !isInSecond(path))] },
       {
-        name: "tests of tokenizers",
-        report: "junit-tokenizers.xml",
-        args: ["--timeout=60000", ...files(isOfTokenizers)],
+        name: "tests of tokenizers and contracts",
+        report: "junit-second.xml",
+        args: ["--timeout=60000", ...files(isInSecond)],
       },
     ];
 
