@@ -17,21 +17,21 @@ export interface RunningGateway extends Running {
   readonly readyMs: number;
 }
 
-/** Collie's binary, built first when it is missing. */
-export function collie(): GatewayKind {
-  if (!existsSync(BINARY)) {
+/** Collie's binary, built first when it is missing, or another build of it. */
+export function collie(binary = BINARY): GatewayKind {
+  if (binary === BINARY && !existsSync(BINARY)) {
     console.error("building dist/collie ...");
     const { exitCode } = Bun.spawnSync([process.execPath, "run", "build.ts"], { cwd: ROOT, stdout: "ignore" });
     if (exitCode !== 0) throw new StartError("the build failed");
   }
   const state = join(workFolder(), "state");
   mkdirSync(state, { recursive: true });
-  const said = Bun.spawnSync([BINARY, "--version"]).stdout.toString().trim();
+  const said = Bun.spawnSync([binary, "--version"]).stdout.toString().trim();
   return {
     name: "Collie",
     version: /\d+\.\d+\.\d+\S*/.exec(said)?.[0] ?? said,
     command: (port, enginePort) => [
-      BINARY,
+      binary,
       "serve",
       "--host",
       "127.0.0.1",

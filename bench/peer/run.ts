@@ -19,6 +19,7 @@ const HELP = `Compares Collie with SMG on this machine, by turns (A B A B ...).
   --engine-cmd CMD   engine of the vLLM dialect instead of \`collie engine\`; {port}, {model} and {gap_ms} are filled in
   --only GROUP       paced or bulk only
   --seed N           prompts (1)
+  --beside BINARY    another build of Collie in SMG's place, to see what a change costs; prints only
   --no-write         print only; else bench/results gets a Markdown and a JSON file
 
 $PEERS names a folder with a venv/ where SMG is installed already; without it SMG is installed under .cache/peer.
@@ -35,6 +36,7 @@ async function main(): Promise<number> {
       "engine-cmd": { type: "string" },
       only: { type: "string" },
       seed: { type: "string" },
+      beside: { type: "string" },
       "no-write": { type: "boolean" },
       help: { type: "boolean", short: "h" },
     },
@@ -53,7 +55,7 @@ async function main(): Promise<number> {
   }
   const machine = describeMachine();
   const own = collie();
-  const peer = smg();
+  const peer = values.beside === undefined ? smg() : { ...collie(values.beside), name: "the other build" };
   const engine = chooseEngine(values["engine-cmd"]);
   const sides: readonly [Side, GatewayKind][] = [
     ["peer", peer],
@@ -81,7 +83,7 @@ async function main(): Promise<number> {
     `# ${names.own} beside ${names.peer}`,
     "",
     `${machineText(machine)} ${othersText(otherCores)}`,
-    `${rounds} rounds by turns, a new process for each; engine: ${engine.name}. Figures: median (least–greatest) of the rounds; ratio: Collie over SMG, round by round. Lower is better.`,
+    `${rounds} rounds by turns, a new process for each; engine: ${engine.name}. Figures: median (least–greatest) of the rounds; ratio: ours over the other, round by round. Lower is better.`,
     "",
     comparisonTable(comparisons, names.peer, names.own),
     "",
@@ -92,7 +94,7 @@ async function main(): Promise<number> {
   ].join("\n");
   console.log(text);
   console.error(`${((performance.now() - started) / 60_000).toFixed(1)} minutes`);
-  if (!values["no-write"]) {
+  if (!values["no-write"] && values.beside === undefined) {
     const data = {
       machine,
       versions: { own: own.version, peer: peer.version },

@@ -4,6 +4,7 @@ import { historyOptions } from "./history-options.ts";
 import { modelOptions } from "./model-options.ts";
 import { MOST_SECONDS, type OptionTable, type ValuesOf } from "./option.ts";
 import { resilienceOptions } from "./resilience-options.ts";
+import { routingOptions } from "./routing-options.ts";
 import { parseWorkerAddress, WORKER_ADDRESS_HELP } from "./worker-address.ts";
 
 function workerUrlProblem(value: string): string | undefined {
@@ -185,6 +186,7 @@ export const serveOptions = {
   ...healthOptions,
   ...discoveryOptions,
   ...resilienceOptions,
+  ...routingOptions,
   ...modelOptions,
   stateDir: {
     flag: "state-dir",

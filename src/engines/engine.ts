@@ -3,6 +3,7 @@
  * (vllm.ts, ...) hides how that dialect counts, repeats and ends.
  */
 import type { EngineAdmin } from "./admin.ts";
+import type { KvSource } from "./kv-events.ts";
 
 /** Constraint on the generated text; at most one. `json_object` is any JSON object. */
 export type Constraint =
@@ -41,6 +42,15 @@ export interface SamplingParams {
   readonly constraint?: Constraint;
 }
 
+/** How the KV cache of a prompt comes from the engine that prefills to the one that decodes. */
+export type Handover =
+  /** Both are told a meeting place and a room (SGLang, TokenSpeed). */
+  | { readonly kind: "bootstrap"; readonly host: string; readonly port: number; readonly room: bigint }
+  /** Parameters of the engines' connector, as JSON (vLLM). */
+  | { readonly kind: "transfer"; readonly json: string }
+  /** The decoding engine is told where the other listens (vLLM, Mooncake). */
+  | { readonly kind: "remote"; readonly host: string; readonly port: number };
+
 export interface GenerateRequest {
   /** Unique per dispatch; what `abort` names. */
   readonly requestId: string;
@@ -53,6 +63,8 @@ export interface GenerateRequest {
   readonly eosTokenIds?: readonly number[];
   /** The prompt ends inside the model's reasoning. */
   readonly startsInReasoning?: boolean;
+  /** The request is one half of a pair: another engine prefills, or decodes. */
+  readonly handover?: Handover;
   /** W3C trace context and the like; sent as call metadata. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -91,6 +103,8 @@ export interface ChoiceFinish {
   readonly completionTokens: number;
   readonly matchedTokenId?: number;
   readonly matchedStop?: string;
+  /** Of an engine that prefills: what the decoding one must be told, as JSON. */
+  readonly handover?: string;
 }
 
 /** Receiver of a generation. Calls come in order; `onEnd` comes exactly once and last. */
@@ -170,6 +184,8 @@ export interface Engine extends EngineAdmin {
   modelInfo(deadlineMs: number): Promise<ModelInfo>;
   serverInfo(deadlineMs: number): Promise<ServerInfo>;
   tokenizerBundle(deadlineMs: number): Promise<TokenizerBundle>;
+  /** What it tells of its prefix cache; absent where its dialect has nothing of the kind. */
+  kvEvents?(): KvSource;
   close(): void;
 }
 

@@ -26,6 +26,9 @@ export const Feature = {
   flushCache: 1 << 19,
   profile: 1 << 20,
   tokenizer: 1 << 21,
+  /** It can prefill for another engine, or decode what another has prefilled. */
+  handover: 1 << 22,
+  kvEvents: 1 << 23,
 } as const;
 
 export type FeatureName = keyof typeof Feature;
@@ -97,6 +100,8 @@ const FIELDS: Readonly<Record<FeatureName, string>> = {
   flushCache: "flush_cache",
   profile: "profiling",
   tokenizer: "tokenizer bundles",
+  handover: "disaggregation",
+  kvEvents: "KV events",
 };
 
 /** The fields of a request that need `bits`. */

@@ -1,6 +1,7 @@
 /** A booked place at a worker. */
 import type { Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
+import type { RouteAsk } from "../routing/ask.ts";
 import type { TimeLimits } from "./dispatch/policy.ts";
 import type { WorkerEntry } from "./snapshot.ts";
 
@@ -14,6 +15,8 @@ export interface LeaseAsk {
   readonly tokens?: number;
   /** Slots of workers that were tried already. */
   readonly tried?: ReadonlySet<number>;
+  /** By what the worker is chosen. */
+  readonly route?: RouteAsk;
 }
 
 /** A place counts in the worker's load until `done`. */

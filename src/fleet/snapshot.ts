@@ -17,6 +17,25 @@ export interface WorkerEntry {
   readonly facts?: EngineFacts | undefined;
   /** Whether it lets reasoning pass before it applies a constraint of the output; undefined: it did not say. */
   readonly waitsForReasoning?: boolean | undefined;
+  /** Its part of the work; absent: the whole. */
+  readonly role?: EngineFacts["role"] | undefined;
+  /** Number in the prefix index; absent: it has none. */
+  readonly member?: number | undefined;
+  /** Tokens of a block of its KV cache, as the index cuts them. */
+  readonly blockSize?: number | undefined;
+  /** Its KV events are received. */
+  readonly sendsEvents?: boolean | undefined;
+  /** Of an entry that stands for one data-parallel rank. */
+  readonly rank?: number | undefined;
+  /** Of such an entry: the slot of the worker itself, by which connections are kept. */
+  readonly home?: number | undefined;
+  /** 50 where it is not told. */
+  readonly priority?: number | undefined;
+  /** 1 where it is not told. */
+  readonly cost?: number | undefined;
+  readonly bootstrapPort?: number | undefined;
+  /** Labels of its specification and those that it told itself. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Of an HTTP worker with a key of its own. */
   readonly apiKey?: string | undefined;
 }

@@ -65,6 +65,14 @@ export interface WorkerRecord {
   readonly owners: Set<string>;
   readonly life: Life;
   found: Found | undefined;
+  /** Its numbers in the prefix index, one for each rank that is chosen by itself; set when it registers. */
+  members?: readonly number[];
+  /** Rows on the board of ranks behind the first, where ranks are chosen by themselves. */
+  rankSlots?: readonly number[];
+  /** Tokens of a block of its KV cache, as the index cuts them: told by its facts, corrected by its events. */
+  blockSize?: number;
+  /** Its KV events are received. */
+  sendsEvents?: boolean;
   /** What its ranks told of their load last. */
   loads?: readonly RankLoad[];
   status: WorkerStatus;

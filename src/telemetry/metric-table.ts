@@ -79,6 +79,38 @@ export const METRICS = {
   collie_hedges_total: counter(["result"], "Second workers asked beside a slow one: won or lost."),
   collie_fallbacks_total: counter(["from", "to"], "Requests that another model has answered."),
   collie_retry_budget_denied_total: counter([], "Retries that were not made, as there were too many."),
+  collie_routing_choices_total: counter(["model", "policy", "branch"], "Choices of a worker, and why it was chosen."),
+  collie_routing_seconds: {
+    type: "histogram",
+    labels: ["policy"],
+    help: "Time that a choice of a worker takes.",
+    buckets: [1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 1e-3, 1e-2],
+  },
+  collie_prefix_prompt_tokens_total: counter(["model"], "Tokens of prompts whose engines told how many were cached."),
+  collie_prefix_predicted_tokens_total: counter(["model"], "Of these, tokens that the prefix index took to be cached."),
+  collie_prefix_actual_tokens_total: counter(["model"], "Of these, tokens that engines said were cached."),
+  collie_prefix_index_blocks: gauge([], "Blocks in the prefix index."),
+  collie_prefix_index_bytes: gauge([], "Memory that the prefix index uses."),
+  collie_prefix_index_evictions_total: counter([], "Blocks thrown out of the prefix index for want of memory."),
+  collie_prefix_index_dropped_total: counter([], "Blocks that the prefix index had no room or time for."),
+  collie_kv_events_total: counter(
+    ["worker", "result"],
+    "Blocks in KV events of workers: stored, removed, orphan (of an unknown parent) or ignored; and caches cleared.",
+  ),
+  collie_kv_event_gaps_total: counter(
+    ["worker"],
+    "Times that KV events of a worker were missed, and its blocks forgotten.",
+  ),
+  smg_kv_event_subscription_failures_total: counter(["worker", "reason"], "Subscriptions to KV events that ended."),
+  smg_manual_policy_branch_total: counter(["branch"], "What became of routing keys (manual)."),
+  smg_manual_policy_cache_entries: gauge([], "Routing keys that stick to workers (manual)."),
+  smg_consistent_hashing_policy_branch_total: counter(["branch"], "By what a worker was chosen (consistent_hashing)."),
+  smg_prefix_hash_policy_branch_total: counter(["branch"], "How a worker was found on the ring (prefix_hash)."),
+  collie_routing_share_up: gauge([], "1 while knowledge is shared with other gateways."),
+  collie_routing_shared_blocks_total: counter(
+    ["direction"],
+    "Blocks told to and by other gateways: sent, received or dropped.",
+  ),
   collie_board_bookings: gauge([], "Requests booked at workers, of all threads; 0 when there are none."),
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 

@@ -1,0 +1,48 @@
+/** What engines tell of their prefix caches, whatever the dialect and the wire. */
+import type { RankLoad } from "./admin.ts";
+
+/** Blocks came into the cache, each the child of the one before. */
+export interface KvStored {
+  readonly kind: "stored";
+  /** Hash of the block before the first, in the engine's own terms; undefined: the first begins a prompt. */
+  readonly parent: bigint | undefined;
+  readonly hashes: BigInt64Array;
+  /** Those of all blocks, one after another. */
+  readonly tokenIds: Uint32Array;
+  /** Tokens of a block. */
+  readonly blockSize: number;
+  readonly lora?: string | undefined;
+  readonly cacheSalt?: string | undefined;
+  /** By block: identifiers of the media in it. Absent: none. */
+  readonly media?: readonly (readonly string[] | undefined)[] | undefined;
+  /** They are in the engine's own device memory: what lies in slower tiers or elsewhere does not count. */
+  readonly isLocalDevice: boolean;
+}
+
+export interface KvRemoved {
+  readonly kind: "removed";
+  readonly hashes: BigInt64Array;
+  readonly isLocalDevice: boolean;
+}
+
+export type KvEvent = KvStored | KvRemoved | { readonly kind: "cleared" };
+
+export interface KvBatch {
+  readonly sequence: number;
+  /** Data-parallel rank. */
+  readonly rank: number;
+  readonly events: readonly KvEvent[];
+  /** A piece of what the cache holds in all. */
+  readonly snapshot?: { readonly index: number; readonly count: number } | undefined;
+  readonly load?: RankLoad | undefined;
+  /** It brings a load and nothing else, under the number of the batch before. */
+  readonly isLoadOnly: boolean;
+}
+
+/** Why no more events come: never offered, connection lost, or the engine no longer has those that were asked for. */
+export type KvEnd = "unimplemented" | "lost" | "gap";
+
+export interface KvSource {
+  /** `onEnd` comes at most once, and nothing after it. `message` is for the log. */
+  subscribe(onBatch: (batch: KvBatch) => void, onEnd: (why: KvEnd, message: string) => void): { close(): void };
+}
