@@ -1,7 +1,7 @@
 /** GenerateResponse of every dialect, read by hand into reused objects. The dialects differ in the numbers of the fields. */
 import { WireReader } from "../protobuf/reader.ts";
 import { WireError, WireType } from "../protobuf/wire-error.ts";
-import type { TokenChunk, TokenLogprobs } from "./engine.ts";
+import type { Handover, TokenChunk, TokenLogprobs } from "./engine.ts";
 import {
   type MutableLogprobs,
   noLogprobs,
@@ -30,6 +30,10 @@ export const Role = {
   outputLogprob: 11,
   /** A TokenLogprob of the prompt. */
   promptLogprob: 12,
+  /** A message of the host and the port that a decoding engine is to be told. */
+  handoverPlace: 13,
+  /** The same, and more, as a JSON object. */
+  handoverJson: 14,
 } as const;
 
 type RoleName = keyof typeof Role;
@@ -59,6 +63,8 @@ export interface CompleteFields {
   completionTokens: number;
   matchedTokenId: number | undefined;
   matchedStop: string | undefined;
+  /** What the engine that goes on with the prompt must be told. */
+  handover: Handover | undefined;
 }
 
 /**
@@ -80,6 +86,7 @@ export class GenerateResponseDecoder {
     completionTokens: 0,
     matchedTokenId: undefined,
     matchedStop: undefined,
+    handover: undefined,
   };
   private readonly reader = new WireReader();
   private readonly chunkTag: number;
@@ -111,6 +118,7 @@ export class GenerateResponseDecoder {
         complete.completionTokens = 0;
         complete.matchedTokenId = undefined;
         complete.matchedStop = undefined;
+        complete.handover = undefined;
         this.readFields(reader, this.completeRoles);
       } else reader.skip(tag & 7);
     }
@@ -173,6 +181,15 @@ export class GenerateResponseDecoder {
           readTokenLogprob(reader, prompt);
           chunk.promptLogprobs = prompt;
           break;
+        case Role.handoverPlace:
+          // the JSON says the same and more
+          complete.handover ??= readPlace(reader);
+          break;
+        case Role.handoverJson: {
+          const json = reader.string();
+          if (json !== "") complete.handover = { kind: "transfer", json };
+          break;
+        }
         default:
           reader.skip(tag & 7);
       }
@@ -202,6 +219,21 @@ export class GenerateResponseDecoder {
     ids.set(chunk.tokenIds.subarray(0, chunk.count));
     chunk.tokenIds = ids;
   }
+}
+
+/** 1 host, 2 port; undefined where one of them says nothing. */
+function readPlace(reader: WireReader): Handover | undefined {
+  let host = "";
+  let port = 0;
+  const end = reader.lengthPrefix() + reader.at;
+  while (reader.at < end) {
+    const tag = reader.varint();
+    if (tag >>> 3 === 1) host = reader.string();
+    else if (tag >>> 3 === 2) port = reader.varint();
+    else reader.skip(tag & 7);
+  }
+  if (reader.at !== end) throw new WireError("field past the end of its message");
+  return host === "" || port === 0 ? undefined : { kind: "remote", host, port };
 }
 
 /** The best `count` rows of each position, highest first. */

@@ -17,6 +17,13 @@ import { trtllmGenerate } from "./trtllm/rules.ts";
 import { vllmControl } from "./vllm/info.ts";
 import { vllmGenerate } from "./vllm/rules.ts";
 
+/** How two engines share a request. */
+export type Pairing =
+  /** Both get it at once, with a room below `rooms` at the one that prefills. */
+  | { readonly kind: "meeting"; readonly rooms: bigint }
+  /** The one that prefills ends first, and says what the other must be told. */
+  | { readonly kind: "relay" };
+
 export interface Dialect {
   readonly name: keyof typeof PROTOS;
   readonly proto: ProtoText;
@@ -32,6 +39,8 @@ export interface Dialect {
   readonly needsFields?: Readonly<Partial<Record<FeatureName, readonly [string, string]>>>;
   /** A pin to a rank is dropped by engines that have but one. */
   readonly pinsOnlyAmongRanks?: boolean;
+  /** How one engine prefills for another; absent: not at all. */
+  readonly pairing?: Pairing;
   readonly generate: GenerateRules;
   readonly embed?: EmbedRules;
   readonly control: ControlRules;
@@ -46,6 +55,7 @@ export const DIALECTS: readonly Dialect[] = [
     probe: "HealthCheck",
     features: allBut(),
     maxLogprobs: 20,
+    pairing: { kind: "relay" },
     generate: vllmGenerate,
     embed: { path: "/vllm.grpc.engine.VllmEngine/Embed", embedding: 1, promptTokens: 2, dimension: 3 },
     control: vllmControl,
@@ -58,6 +68,7 @@ export const DIALECTS: readonly Dialect[] = [
     // No field for a seed; a rank is not read.
     features: allBut("seed", "dataParallelRank"),
     maxLogprobs: 0,
+    pairing: { kind: "meeting", rooms: 2n ** 31n - 1n },
     generate: sglangGenerate,
     embed: {
       path: "/sglang.grpc.scheduler.SglangScheduler/Embed",
@@ -79,6 +90,7 @@ export const DIALECTS: readonly Dialect[] = [
       dataParallelRank: ["GenerateRequest", "data_parallel_rank"],
     },
     pinsOnlyAmongRanks: true,
+    pairing: { kind: "meeting", rooms: 2n ** 63n },
     generate: tokenspeedGenerate,
     control: tokenspeedControl,
   },
@@ -88,7 +100,16 @@ export const DIALECTS: readonly Dialect[] = [
     service: "trtllm.TrtllmService",
     probe: "GetModelInfo",
     // GetTokenizer is declared, but not served.
-    features: allBut("embed", "logitBias", "dataParallelRank", "loads", "flushCache", "profile", "tokenizer"),
+    features: allBut(
+      "embed",
+      "logitBias",
+      "dataParallelRank",
+      "loads",
+      "flushCache",
+      "profile",
+      "tokenizer",
+      "handover",
+    ),
     maxLogprobs: 0,
     generate: trtllmGenerate,
     control: trtllmControl,

@@ -1,7 +1,7 @@
 /** What the GenerateRequests of all dialects have in common: token ids between a head and a tail, seeds, biases, stops. */
 import { WireType } from "../protobuf/wire-error.ts";
 import { putVarint, varintSize, type WireWriter } from "../protobuf/writer.ts";
-import type { GenerateRequest } from "./engine.ts";
+import { EngineError, type GenerateRequest, type Handover } from "./engine.ts";
 
 /** The field of the token ids' message in every dialect's requests. */
 const TOKENIZED_FIELD = 2;
@@ -70,6 +70,21 @@ export function writeLogitBias(
     out.end(entry);
   }
 }
+
+/** The meeting place of a pair, for engines that are told one: a message of host, port and room. Throws EngineError "invalid" for another kind. */
+export function writeMeeting(out: WireWriter, field: number, handover: Handover | undefined): void {
+  if (handover === undefined) return;
+  if (handover.kind !== "bootstrap") throw wrongHandover();
+  const meeting = out.begin(field);
+  out.text(1, handover.host);
+  out.int32(2, handover.port);
+  out.int64(3, handover.room);
+  out.end(meeting);
+}
+
+/** Engines of two dialects cannot be a pair. */
+export const wrongHandover = (): EngineError =>
+  new EngineError("invalid", "the engine of this model takes over no prompts in this way");
 
 /** Stop ids for engines that do not know every id that ends the model's answers. */
 export function stopIdsWithEos({ sampling, eosTokenIds }: GenerateRequest): readonly number[] {

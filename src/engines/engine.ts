@@ -44,7 +44,7 @@ export interface SamplingParams {
 
 /** How the KV cache of a prompt comes from the engine that prefills to the one that decodes. */
 export type Handover =
-  /** Both are told a meeting place and a room (SGLang, TokenSpeed). */
+  /** Both are told the place of the one that prefills, and a room there (SGLang, TokenSpeed). */
   | { readonly kind: "bootstrap"; readonly host: string; readonly port: number; readonly room: bigint }
   /** Parameters of the engines' connector, as JSON (vLLM). */
   | { readonly kind: "transfer"; readonly json: string }
@@ -103,8 +103,8 @@ export interface ChoiceFinish {
   readonly completionTokens: number;
   readonly matchedTokenId?: number;
   readonly matchedStop?: string;
-  /** Of an engine that prefills: what the decoding one must be told, as JSON. */
-  readonly handover?: string;
+  /** Of an engine that prefills: what the decoding one must be told. */
+  readonly handover?: Handover;
 }
 
 /** Receiver of a generation. Calls come in order; `onEnd` comes exactly once and last. */

@@ -59,7 +59,8 @@ export function constraintsOf(features: number): ReadonlySet<Constraint["kind"]>
 export function featuresOf({
   sampling,
   dataParallelRank,
-}: Pick<GenerateRequest, "sampling" | "dataParallelRank">): number {
+  handover,
+}: Pick<GenerateRequest, "sampling" | "dataParallelRank" | "handover">): number {
   let needed: number = Feature.generate;
   if (sampling.constraint !== undefined) needed |= CONSTRAINTS[sampling.constraint.kind];
   if ((sampling.n ?? 1) > 1) needed |= Feature.samples;
@@ -73,6 +74,7 @@ export function featuresOf({
   if (sampling.presencePenalty) needed |= Feature.presencePenalty;
   if (sampling.ignoreEos) needed |= Feature.ignoreEos;
   if (dataParallelRank !== undefined) needed |= Feature.dataParallelRank;
+  if (handover !== undefined) needed |= Feature.handover;
   return needed;
 }
 

@@ -202,6 +202,7 @@ class DialectGeneration {
         completionTokens: this.rules.countsMessages ? given : Math.max(given, complete.completionTokens),
         ...(complete.matchedTokenId === undefined ? {} : { matchedTokenId: complete.matchedTokenId }),
         ...(complete.matchedStop === undefined ? {} : { matchedStop: complete.matchedStop }),
+        ...(complete.handover === undefined ? {} : { handover: complete.handover }),
       });
     }
   }

@@ -1,6 +1,6 @@
 /** GenerateRequest of the SGLang dialect, written by hand (`proto/sglang_scheduler.proto`). */
 import { WireWriter } from "../../protobuf/writer.ts";
-import { ANY_OBJECT, assembleRequest, regexOfChoices, writeLogitBias } from "../encode.ts";
+import { ANY_OBJECT, assembleRequest, regexOfChoices, writeLogitBias, writeMeeting } from "../encode.ts";
 import type { Constraint, GenerateRequest, SamplingParams } from "../engine.ts";
 import type { EngineFacts } from "../facts.ts";
 
@@ -19,6 +19,7 @@ export function encodeGenerateRequest(request: GenerateRequest, facts: EngineFac
   // Without presence: absent would ask for the logprobs of the whole prompt.
   tail.int32(6, promptLogprobs === undefined ? -1 : 0);
   if (wantsLogprobs) tail.int32(7, Math.max(0, logprobs ?? 0, promptLogprobs ?? 0));
+  writeMeeting(tail, 10, request.handover);
   if (request.stream) tail.bool(17, true);
   // Only then does the engine wait for the end of the reasoning before it applies a constraint.
   if (request.startsInReasoning === true && facts.waitsForReasoning === true) tail.bool(18, true);

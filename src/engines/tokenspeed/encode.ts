@@ -1,6 +1,6 @@
 /** GenerateRequest of the TokenSpeed dialect, written by hand (`proto/tokenspeed_scheduler.proto`). */
 import { WireWriter } from "../../protobuf/writer.ts";
-import { ANY_OBJECT, assembleRequest, regexOfChoices, seed64, writeLogitBias } from "../encode.ts";
+import { ANY_OBJECT, assembleRequest, regexOfChoices, seed64, writeLogitBias, writeMeeting } from "../encode.ts";
 import { type Constraint, EngineError, type GenerateRequest, type SamplingParams } from "../engine.ts";
 
 // One request is encoded at a time, so the scratch buffers are shared.
@@ -19,6 +19,7 @@ export function encodeGenerateRequest(request: GenerateRequest): Uint8Array {
     tail.int32(6, Math.max(0, logprobs));
   }
   if (request.stream) tail.bool(8, true);
+  writeMeeting(tail, 11, request.handover);
   if (request.dataParallelRank !== undefined) tail.int32(12, request.dataParallelRank);
   return assembleRequest(head.written(), 1, request.tokenIds, tail.written());
 }

@@ -1,7 +1,7 @@
 /** GenerateRequest of the vLLM dialect, written by hand (`proto/vllm_engine.proto`). */
 import { WireWriter } from "../../protobuf/writer.ts";
-import { ANY_OBJECT, assembleRequest, seed32, writeLogitBias } from "../encode.ts";
-import type { Constraint, GenerateRequest, SamplingParams } from "../engine.ts";
+import { ANY_OBJECT, assembleRequest, seed32, writeLogitBias, wrongHandover } from "../encode.ts";
+import type { Constraint, GenerateRequest, Handover, SamplingParams } from "../engine.ts";
 
 /** Most rows of top logprobs that the engine gives per token (its `--max-logprobs`). */
 export const MAX_LOGPROB_ROWS = 20;
@@ -25,8 +25,27 @@ export function encodeGenerateRequest(request: GenerateRequest): Uint8Array {
   writeSampling(tail, request.sampling);
   tail.end(sampling);
   if (request.stream) tail.bool(5, true);
+  if (request.handover !== undefined) writeHandover(tail, request.handover);
   if (request.dataParallelRank !== undefined) tail.int32(9, request.dataParallelRank);
   return assembleRequest(head.written(), 2, request.tokenIds, tail.written());
+}
+
+/** The engine reads a JSON object, or the older message of a host and a port. */
+function writeHandover(out: WireWriter, handover: Handover): void {
+  switch (handover.kind) {
+    case "transfer":
+      out.string(8, handover.json);
+      return;
+    case "remote": {
+      const mark = out.begin(6);
+      out.text(1, handover.host);
+      out.uint32(2, handover.port);
+      out.end(mark);
+      return;
+    }
+    case "bootstrap":
+      throw wrongHandover();
+  }
 }
 
 function writeSampling(out: WireWriter, params: SamplingParams): void {

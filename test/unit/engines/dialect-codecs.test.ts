@@ -113,6 +113,19 @@ describe("SGLang", () => {
     expect(sent({ logprobs: 5 })).toMatchObject({ return_logprob: true, logprob_start_len: -1, top_logprobs_num: 5 });
   });
 
+  test("the place and the room of a pair", () => {
+    const meeting = { kind: "bootstrap", host: "10.0.0.7", port: 8998 } as const;
+    expect(sent({}, { handover: { ...meeting, room: 2n ** 31n - 2n } })["disaggregated_params"]).toEqual({
+      bootstrap_host: "10.0.0.7",
+      bootstrap_port: 8998,
+      bootstrap_room: 2 ** 31 - 2,
+    });
+    expect(sent({}, { handover: { ...meeting, room: 0n } })["disaggregated_params"]).toMatchObject({
+      bootstrap_room: 0,
+    });
+    expect(() => sent({}, { handover: { kind: "transfer", json: "{}" } })).toThrow(EngineError);
+  });
+
   test("that the prompt ends in reasoning is said to those that wait for its end", () => {
     expect(sent({}, { startsInReasoning: true })["require_reasoning"]).toBe(true);
     expect(world("sglang").sent({}, { startsInReasoning: true })["require_reasoning"]).toBeUndefined();
@@ -171,6 +184,16 @@ describe("TokenSpeed", () => {
       data_parallel_rank: 0,
     });
     expect((sent({ seed: -1 })["sampling_params"] as Plain)["sampling_seed"]).toBe("18446744073709551615");
+  });
+
+  test("the place and the room of a pair", () => {
+    const handover = { kind: "bootstrap", host: "10.0.0.7", port: 8998, room: 2n ** 63n - 1n } as const;
+    expect(sent({}, { handover })["kv_bootstrap_info"]).toEqual({
+      bootstrap_host: "10.0.0.7",
+      bootstrap_port: 8998,
+      bootstrap_room: String(2n ** 63n - 1n),
+    });
+    expect(() => bytes({}, { handover: { kind: "remote", host: "a", port: 1 } })).toThrow(EngineError);
   });
 
   test("an empty prompt is refused", () => {
@@ -442,6 +465,7 @@ describe("responses", () => {
         completionTokens: 2,
         matchedTokenId: 151_645,
         matchedStop: undefined,
+        handover: undefined,
       });
       if (hasPrompt) expect(chunk.promptLogprobs).toEqual(name === "trtllm" ? ours : oursPrompt);
       else expect(chunk.promptLogprobs).toBeUndefined();
@@ -459,6 +483,7 @@ describe("responses", () => {
         completionTokens: 0,
         matchedTokenId: undefined,
         matchedStop: undefined,
+        handover: undefined,
       });
     },
   );

@@ -2,7 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import vllmText from "../../../proto/vllm_engine.proto" with { type: "text" };
 import { bestRows, GenerateResponseDecoder } from "../../../src/engines/decode.ts";
-import type { Constraint, GenerateRequest, SamplingParams } from "../../../src/engines/engine.ts";
+import {
+  type Constraint,
+  EngineError,
+  type GenerateRequest,
+  type Handover,
+  type SamplingParams,
+} from "../../../src/engines/engine.ts";
 import { encodeGenerateRequest } from "../../../src/engines/vllm/encode.ts";
 import { vllmGenerate } from "../../../src/engines/vllm/rules.ts";
 import { WireError } from "../../../src/protobuf/wire-error.ts";
@@ -41,6 +47,18 @@ function randomConstraint(random: Randomness): [Constraint, Record<string, unkno
     [{ kind: "grammar", grammar: text }, { grammar: text }],
     [{ kind: "structural_tag", tag: text }, { structural_tag: text }],
     [{ kind: "choice", choices: [text, "b"] }, { choice: { choices: [text, "b"] } }],
+  ];
+  return all[random.below(all.length)]!;
+}
+
+function randomHandover(random: Randomness): [Handover | undefined, Record<string, unknown>] {
+  const host = `10.0.0.${random.below(255)}`;
+  const port = 1 + random.below(65_535);
+  const json = `{"do_remote_prefill":true,"id":"${random.text()}"}`;
+  const all: [Handover | undefined, Record<string, unknown>][] = [
+    [undefined, {}],
+    [{ kind: "transfer", json }, { kv_transfer_params_json: json }],
+    [{ kind: "remote", host, port }, { kv_transfer_params: { remote_host: host, remote_port: port } }],
   ];
   return all[random.below(all.length)]!;
 }
@@ -99,14 +117,23 @@ function randomRequest(random: Randomness): [GenerateRequest, Record<string, unk
   const stream = random.chance();
   const rank = random.chance() ? random.below(8) : undefined;
   const requestId = random.text();
+  const [handover, handoverFields] = randomHandover(random);
   return [
-    { requestId, tokenIds: ids, sampling, stream, ...(rank === undefined ? {} : { dataParallelRank: rank }) },
+    {
+      requestId,
+      tokenIds: ids,
+      sampling,
+      stream,
+      ...(rank === undefined ? {} : { dataParallelRank: rank }),
+      ...(handover === undefined ? {} : { handover }),
+    },
     {
       ...(requestId === "" ? {} : { request_id: requestId }),
       tokenized: { input_ids: [...ids] },
       sampling_params: wire,
       ...(stream ? { stream } : {}),
       ...(rank === undefined ? {} : { data_parallel_rank: rank }),
+      ...handoverFields,
     },
   ];
 }
@@ -197,6 +224,7 @@ test("300 random responses are read as protobufjs reads them, by one reused deco
       ...(random.chance() ? { output_logprobs: randomLogprobs(random, false) } : {}),
       ...(random.chance() ? { input_logprobs: randomLogprobs(random, true) } : {}),
     };
+    const [handover, handoverFields] = randomHandover(random);
     const value = streaming
       ? { chunk: { ...shared, token_ids: ids } }
       : {
@@ -205,9 +233,8 @@ test("300 random responses are read as protobufjs reads them, by one reused deco
             output_ids: ids,
             finish_reason: ["stop", "length", "abort", "", "répétition"][random.below(5)],
             ...[{}, { matched_token_id: random.uint32() }, { matched_stop_str: random.text() }][random.below(3)],
+            ...handoverFields,
             // Fields that the decoder does not know must not disturb it.
-            kv_transfer_params: { remote_host: "h", remote_port: 7 },
-            kv_transfer_params_json: '{"a":1}',
             spec_accepted_tokens: 9,
           },
         };
@@ -227,8 +254,32 @@ test("300 random responses are read as protobufjs reads them, by one reused deco
       expect(complete.finishReason).toBe(body.finish_reason);
       expect(complete.matchedTokenId).toBe(body.matched_token_id);
       expect(complete.matchedStop).toBe(body.matched_stop_str);
+      expect(complete.handover).toEqual(handover);
     }
   }
+});
+
+test("what a prefill tells of its cache: the JSON rather than the place, and nothing of what says nothing", () => {
+  const decoder = new GenerateResponseDecoder(vllmGenerate.layout);
+  const told = (fields: Record<string, unknown>) => {
+    decoder.decode(ResponseType.encode(ResponseType.fromObject({ complete: fields })).finish());
+    return decoder.complete.handover;
+  };
+  const place = { remote_host: "10.0.0.7", remote_port: 14_579 };
+  expect(told({ kv_transfer_params: place, kv_transfer_params_json: "{}" })).toEqual({ kind: "transfer", json: "{}" });
+  expect(told({ kv_transfer_params: place, kv_transfer_params_json: "" })).toEqual({
+    kind: "remote",
+    host: "10.0.0.7",
+    port: 14_579,
+  });
+  expect(told({ kv_transfer_params: { remote_host: "10.0.0.7" } })).toBeUndefined();
+  expect(told({})).toBeUndefined();
+});
+
+test("a room to meet in is nothing to vLLM", () => {
+  const handover: Handover = { kind: "bootstrap", host: "a", port: 1, room: 1n };
+  const request = { requestId: "r", tokenIds: Uint32Array.of(1), sampling: {}, stream: true, handover };
+  expect(() => encodeGenerateRequest(request)).toThrow(EngineError);
 });
 
 describe("bytes from elsewhere", () => {
