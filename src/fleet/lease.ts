@@ -40,6 +40,12 @@ export interface Lease extends Booking {
   readonly engine: Engine;
 }
 
+/** Places of a request whose prompt one worker prefills and whose answer another decodes. */
+export interface LeasePair {
+  readonly prefill: Lease;
+  readonly decode: Lease;
+}
+
 export interface HttpLease extends Booking {
   readonly engine: HttpEngine;
 }

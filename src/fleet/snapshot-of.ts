@@ -3,17 +3,42 @@ import type { WorkerRegistry } from "./registry.ts";
 import type { FleetSnapshot, HttpModelEntry, ModelEntry, TokenizerEntry, WorkerEntry } from "./snapshot.ts";
 import type { WorkerRecord } from "./worker-record.ts";
 
-/** A worker that has registered, once for each model that it serves. */
-export function workerEntries({ id, slot, spec, found }: WorkerRecord): readonly WorkerEntry[] {
+/** A worker that has registered, once for each model that it serves and for each rank that is chosen by itself. */
+export function workerEntries(record: WorkerRecord): readonly WorkerEntry[] {
+  const { id, slot, spec, found, members, rankSlots = [], blockSize, sendsEvents } = record;
   if (found === undefined) return [];
   const { url, kind, dialect, facts, waitsForReasoning, models } = found;
-  const key = kind === "http" && spec.apiKey !== undefined ? { apiKey: spec.apiKey } : {};
-  return models.map((model) => ({ id, slot, url, dialect, model, facts, waitsForReasoning, ...key }));
+  const worker = {
+    id,
+    slot,
+    url,
+    dialect,
+    facts,
+    waitsForReasoning,
+    role: roleOf(record),
+    member: members?.[0],
+    blockSize,
+    sendsEvents,
+    priority: spec.priority,
+    cost: spec.cost,
+    bootstrapPort: spec.bootstrapPort,
+    labels: { ...facts?.labels, ...spec.labels },
+    ...(kind === "http" && spec.apiKey !== undefined && { apiKey: spec.apiKey }),
+  };
+  if (rankSlots.length === 0) return models.map((model) => ({ ...worker, model }));
+  const ranks = [slot, ...rankSlots].map((its, rank) => ({
+    ...worker,
+    id: rank === 0 ? id : `${id}@${rank}`,
+    slot: its,
+    home: slot,
+    rank,
+    member: members?.[rank],
+  }));
+  return models.flatMap((model) => ranks.map((rank) => ({ ...rank, model })));
 }
 
-/** Those that do a part of the work only get no requests of their own. */
-const isWhole = ({ spec, found }: WorkerRecord): boolean =>
-  (spec.workerType ?? found?.facts?.role ?? "regular") === "regular";
+const roleOf = ({ spec, found }: WorkerRecord): NonNullable<WorkerEntry["role"]> =>
+  spec.workerType ?? found?.facts?.role ?? "regular";
 
 export function snapshotOf(
   registry: WorkerRegistry,
@@ -23,7 +48,7 @@ export function snapshotOf(
   const everyone = [...registry.everyone()];
   const inFleet = registry.list();
   return {
-    workers: everyone.filter(isWhole).flatMap(workerEntries),
+    workers: everyone.flatMap(workerEntries),
     expected: inFleet.length,
     starting: inFleet.filter(({ found, status }) => found === undefined && status === "pending").length,
     models,

@@ -40,6 +40,9 @@ export interface WorkerEntry {
   readonly apiKey?: string | undefined;
 }
 
+/** The slot of the worker that an entry belongs to, whichever rank of it that stands for. */
+export const homeOf = ({ home, slot }: WorkerEntry): number => home ?? slot;
+
 /** A model that HTTP workers serve: its requests go on as they came. */
 export interface HttpModelEntry {
   readonly id: string;

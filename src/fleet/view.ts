@@ -1,73 +1,36 @@
 import { type Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError } from "../errors.ts";
-import type { ChatTemplate } from "../template/chat-template.ts";
-import type { TemplateSource } from "../template/model-template.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import type { RetryBudget } from "../threads/limit-board.ts";
-import { type CachedTokenizer, type CacheMismatch, cachedTokenizer } from "../tokenizer/cache/cached-tokenizer.ts";
-import { openTokenizer, type TokenizerHandle } from "../tokenizer/load.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type DispatchObserver, UNOBSERVED } from "./dispatch/observer.ts";
 import { DEFAULT_POLICY, type DispatchPolicy } from "./dispatch/policy.ts";
 import { Pulse } from "./dispatch/pulse.ts";
 import { EnginePool } from "./engine-pool.ts";
-import type { HttpLease, Lease, LeaseAsk } from "./lease.ts";
+import type { HttpLease, Lease, LeaseAsk, LeasePair } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
+import { httpModels, type Legs, type Model, type Named, namesOf } from "./served-models.ts";
 import {
   emptyFleet,
   type FleetSnapshot,
   HTTP_DIALECT,
   type HttpModelEntry,
+  homeOf,
   type ModelEntry,
   type TokenizerEntry,
   type WorkerEntry,
 } from "./snapshot.ts";
-import { compiledOnce } from "./usable-template.ts";
+import { type CacheChecks, type NamedTokenizer, NO_CHECKS, ViewTokenizers } from "./view-tokenizers.ts";
 import { WorkerChoice } from "./worker-choice.ts";
 
-/** A model that this thread can serve. */
-export interface Model {
-  readonly entry: ModelEntry;
-  readonly tokenizer: CachedTokenizer;
-  /** Compiled when it is first used. One that does not compile refuses every conversation. */
-  readonly template: (() => ChatTemplate) | undefined;
-  readonly eosTokenIds: ReadonlySet<number>;
-  readonly quietEosTokenIds: ReadonlySet<number>;
-  /** What its workers say of themselves in `WorkerEntry.waitsForReasoning`; undefined where they differ, too. */
-  readonly waitsForReasoning: boolean | undefined;
-  /** Bits of `Feature` that one of its workers or another offers. */
-  readonly features: number;
-}
-
-/** A tokenizer that clients may use by itself: a model's, or one that was added. */
-export interface NamedTokenizer {
-  readonly id: string;
-  readonly name: string;
-  readonly handle: TokenizerHandle;
-  readonly tokenizer: Tokenizer;
-  readonly template: (() => ChatTemplate) | undefined;
-}
+export type { Model } from "./served-models.ts";
+export type { CacheChecks, NamedTokenizer } from "./view-tokenizers.ts";
 
 /** How requests to a model are served: as token ids, passed on as they came, or by workers of both kinds. */
 export type Way = "tokens" | "http" | "both";
 
-/** What one name of a model stands for, and who serves it in either way. */
-interface Named {
-  readonly id: string;
-  tokens: Model | undefined;
-  http: HttpModelEntry | undefined;
-  readonly tokenWorkers: WorkerEntry[];
-  readonly httpWorkers: WorkerEntry[];
-}
-
 const AVOID_MS = 1000;
-
-function agreed(workers: readonly WorkerEntry[]): boolean | undefined {
-  const [first, ...others] = new Set(workers.map(({ waitsForReasoning }) => waitsForReasoning));
-  return others.length === 0 ? first : undefined;
-}
 
 export type EngineFactory = (worker: WorkerEntry) => Engine;
 export type HttpEngineFactory = (worker: WorkerEntry) => HttpEngine;
@@ -76,14 +39,6 @@ export type HttpEngineFactory = (worker: WorkerEntry) => HttpEngine;
 const noHttpEngines: HttpEngineFactory = () => {
   throw new EngineError("unimplemented", "HTTP engines are not supported");
 };
-
-/** How the tokenizers' caches check themselves. */
-export interface CacheChecks {
-  /** Share of the hits that are encoded anew. */
-  readonly verifyShare: number;
-  /** A model's cache gave wrong ids, and is off now. */
-  readonly onMismatch: (model: string, mismatch: CacheMismatch) => void;
-}
 
 export interface ViewOptions {
   readonly createHttpEngine?: HttpEngineFactory | undefined;
@@ -100,7 +55,8 @@ export interface ViewOptions {
 }
 
 const UNLIMITED: RetryBudget = { deposit() {}, retryToken: () => true };
-const NO_CHECKS: CacheChecks = { verifyShare: 0, onMismatch: () => {} };
+
+const everyPart = ({ regular, prefill, decode }: Legs): readonly WorkerEntry[] => [...regular, ...prefill, ...decode];
 
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
 export class FleetView {
@@ -114,15 +70,12 @@ export class FleetView {
   readonly observer: DispatchObserver;
   readonly clock: Clock;
   private readonly stopClock: () => void;
-  private readonly checks: CacheChecks;
-  private readonly onBrokenTemplate: NonNullable<ViewOptions["onBrokenTemplate"]>;
+  private readonly tokenizers: ViewTokenizers;
   private readonly choice: WorkerChoice;
   /** A name that stands for another model here. */
   private readonly redirected: readonly [name: string, other: string] | undefined = undefined;
   /** Requests that have not begun, for when their worker turns out not to move. */
   readonly lost = new LostWorkers();
-  /** Templates of added tokenizers, compiled. */
-  private readonly templates = new WeakMap<TemplateSource, () => ChatTemplate>();
 
   constructor(
     private readonly board: FleetBoard,
@@ -138,8 +91,7 @@ export class FleetView {
       onBrokenTemplate = () => {},
     }: ViewOptions = {},
   ) {
-    this.checks = cacheChecks;
-    this.onBrokenTemplate = onBrokenTemplate;
+    this.tokenizers = new ViewTokenizers(cacheChecks, onBrokenTemplate);
     this.retryBudget = retryBudget;
     this.policy = policy;
     this.observer = observer;
@@ -155,55 +107,9 @@ export class FleetView {
   apply(snapshot: FleetSnapshot): void {
     const before = new Map([...this.names.values()].map(({ id, tokens }) => [id, tokens]));
     this.snapshot = snapshot;
-    const byId = new Map<string, Named>();
-    const named = (id: string): Named => {
-      let found = byId.get(id);
-      if (found === undefined) {
-        found = { id, tokens: undefined, http: undefined, tokenWorkers: [], httpWorkers: [] };
-        byId.set(id, found);
-      }
-      return found;
-    };
-    for (const worker of snapshot.workers) {
-      const { tokenWorkers, httpWorkers } = named(worker.model);
-      (worker.dialect === HTTP_DIALECT ? httpWorkers : tokenWorkers).push(worker);
-    }
-    for (const entry of snapshot.models) {
-      const its = named(entry.id);
-      // A snapshot that comes from another thread is a copy: only the load tells whether it is the same model.
-      const old = before.get(entry.id);
-      const kept = old?.entry.created === entry.created ? old : undefined;
-      its.tokens = {
-        entry,
-        tokenizer: kept?.tokenizer ?? this.openTokenizer(entry),
-        template: kept === undefined ? this.templateOf(entry) : kept.template,
-        eosTokenIds: new Set(entry.eosTokenIds),
-        quietEosTokenIds: new Set(entry.quietEosTokenIds),
-        waitsForReasoning: agreed(its.tokenWorkers),
-        features: offered(its.tokenWorkers),
-      };
-    }
-    for (const entry of httpModels(snapshot)) named(entry.id).http = entry;
-    this.names = new Map();
-    // An alias never hides a model of that very name.
-    for (const { id, aliases } of [...snapshot.models, ...httpModels(snapshot)])
-      for (const alias of aliases) this.names.set(alias, named(id));
-    for (const its of byId.values())
-      if (its.tokens !== undefined || its.http !== undefined) this.names.set(its.id, its);
+    this.names = namesOf(snapshot, (entry) => this.tokenizers.loaded(entry, before.get(entry.id)));
     this.engines.keep(snapshot.workers);
     this.httpEngines.keep(snapshot.workers);
-  }
-
-  private templateOf({ id, template }: ModelEntry): (() => ChatTemplate) | undefined {
-    return template && compiledOnce(template, (problem) => this.onBrokenTemplate(id, problem));
-  }
-
-  private openTokenizer({ id, tokenizer, tokenizerCache }: ModelEntry): CachedTokenizer {
-    const { verifyShare, onMismatch } = this.checks;
-    return cachedTokenizer(openTokenizer(tokenizer), tokenizerCache, {
-      verifyShare,
-      onMismatch: (mismatch) => onMismatch(id, mismatch),
-    });
   }
 
   /** Models whose prompts are made here, each once. */
@@ -264,8 +170,9 @@ export class FleetView {
 
   /** Of a model with workers of both kinds: the kind of the one that is loaded least. */
   kindOfNext(name: string): "tokens" | "http" {
-    const { tokenWorkers = [], httpWorkers = [] } = this.named(name) ?? {};
-    const best = this.choice.best([...tokenWorkers, ...httpWorkers]);
+    const its = this.named(name);
+    const workers = its === undefined ? [] : [...everyPart(its.tokenWorkers), ...everyPart(its.httpWorkers)];
+    const best = this.choice.best(workers);
     return best?.dialect === HTTP_DIALECT ? "http" : "tokens";
   }
 
@@ -286,18 +193,11 @@ export class FleetView {
       const { entry, tokenizer, template } = this.model(name);
       return { id: entry.id, name: entry.id, handle: entry.tokenizer, tokenizer, template };
     }
-    if (added.state.status !== "ready") throw new ModelNotFoundError(name);
-    const { tokenizer, template } = added.state;
-    let compiled = template && this.templates.get(template);
-    if (template !== undefined && compiled === undefined) {
-      compiled = compiledOnce(template, () => {}); // the registry has told
-      this.templates.set(template, compiled);
-    }
-    return { id: added.id, name, handle: tokenizer, tokenizer: openTokenizer(tokenizer), template: compiled };
+    return this.tokenizers.added(name, added);
   }
 
   readyWorkers(): number {
-    const slots = new Set(this.snapshot.workers.map(({ slot }) => slot)); // one that serves several models is one
+    const slots = new Set(this.snapshot.workers.map(homeOf)); // one that serves several models is one
     return [...slots].filter((slot) => this.board.state(slot) === WorkerState.ready).length;
   }
 
@@ -311,7 +211,37 @@ export class FleetView {
    */
   lease(model: Model, ask: LeaseAsk = {}): Lease {
     const { id } = model.entry;
-    return this.choice.book(id, this.names.get(id)?.tokenWorkers ?? [], ask, this.engines);
+    return this.choice.book(id, this.names.get(id)?.tokenWorkers.regular ?? [], ask, this.engines);
+  }
+
+  /**
+   * Requests to the model go to a worker that prefills and another that decodes. Where it has workers that do the whole as well, these
+   * take over while one of the parts has no worker that is ready.
+   */
+  isSplit(model: Model): boolean {
+    const legs = this.names.get(model.entry.id)?.tokenWorkers;
+    if (legs === undefined || legs.prefill.length === 0 || legs.decode.length === 0) return false;
+    return legs.regular.length === 0 || (this.hasReady(legs.prefill) && this.hasReady(legs.decode));
+  }
+
+  /**
+   * Books a place for either part of the work; `tried` may name workers of both. Among workers that decode and have as little to do, one
+   * of the same zone as the other (their label `zone`) comes first. Throws as `lease`, and then nothing is booked.
+   */
+  leasePair(model: Model, ask: LeaseAsk = {}): LeasePair {
+    const { id } = model.entry;
+    const { prefill: prefills = [], decode: decodes = [] } = this.names.get(id)?.tokenWorkers ?? {};
+    const prefill = this.choice.book(id, prefills, ask, this.engines);
+    try {
+      return { prefill, decode: this.choice.book(id, decodes, { ...ask, tokens: 0 }, this.engines) };
+    } catch (error) {
+      prefill.done("neutral");
+      throw error;
+    }
+  }
+
+  private hasReady(workers: readonly WorkerEntry[]): boolean {
+    return workers.some(({ slot }) => this.board.state(slot) === WorkerState.ready);
   }
 
   /** The same at a worker that runs nothing. */
@@ -326,7 +256,14 @@ export class FleetView {
   leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
     const its = this.named(name);
     if (its === undefined) throw this.unknown(name);
-    return this.choice.book(its.id, its.httpWorkers, ask, this.httpEngines);
+    return this.choice.book(its.id, its.httpWorkers.regular, ask, this.httpEngines);
+  }
+
+  /** Control has taken a worker out: what has not begun there, at whatever rank, goes elsewhere. */
+  workerLost(slot: number): void {
+    this.lost.lost(slot);
+    for (const worker of this.snapshot.workers)
+      if (worker.home === slot && worker.slot !== slot) this.lost.lost(worker.slot);
   }
 
   /** It was not taken out of the fleet. */
@@ -345,10 +282,3 @@ export class FleetView {
     this.httpEngines.keep([]);
   }
 }
-
-const httpModels = ({ httpModels: entries = [] }: FleetSnapshot): readonly HttpModelEntry[] => entries;
-
-/** What workers offer between them; all where one has not told. */
-const offered = (workers: readonly WorkerEntry[]): number =>
-  workers.reduce((bits, { facts }) => bits | (facts?.features ?? ALL_FEATURES), 0) || ALL_FEATURES;
-const ALL_FEATURES = ~0;

@@ -187,7 +187,7 @@ export function startServing(
       }, TIDY_AFTER_MS);
       tidying.add(timer);
     },
-    lost: (slot) => fleet.lost.lost(slot),
+    lost: (slot) => fleet.workerLost(slot),
     counted: () => counts.counted(),
     async drain(graceMs) {
       draining = true;
