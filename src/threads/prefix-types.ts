@@ -79,6 +79,8 @@ export interface PrefixStats {
 export interface StickyTable {
   /** Up to two members of a key, most recent use first; marks the use. Empty: none, or not used for `maxIdleMs`. */
   find(key: string, now: number, maxIdleMs: number): readonly number[];
+  /** What `find` would give, without marking the use. */
+  look(key: string, now: number, maxIdleMs: number): readonly number[];
   assign(key: string, member: number, now: number): void;
   /** Keys at a member. */
   count(member: number): number;
@@ -86,6 +88,8 @@ export interface StickyTable {
   size(): number;
   /** The next number of a counter that all threads share, by the hash of a name. */
   next(name: string): number;
+  /** What `next` would give, without counting. */
+  upcoming(name: string): number;
   /** Counts a prompt of so many tokens for a name; `lengths` reads how many there were by log2 buckets of a quarter. */
   countLength(name: string, tokens: number): void;
   lengths(name: string): Uint32Array;
