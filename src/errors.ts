@@ -134,6 +134,15 @@ export class NoWorkersError extends GatewayError {
   }
 }
 
+/** The worker that a client names is not there, or can take no request now. */
+export class TargetWorkerError extends GatewayError {
+  readonly status = 503;
+  readonly code = "target_worker_unavailable";
+  constructor(target: string) {
+    super(`The worker '${target.slice(0, 200)}' that the request names cannot take it`, { retryAfterSecs: 1 });
+  }
+}
+
 /** No worker of this id. */
 export class WorkerNotFoundError extends NotFoundError {
   override readonly code = "worker_not_found";
