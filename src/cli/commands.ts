@@ -2,6 +2,7 @@ import type { OptionTable } from "../config/option.ts";
 import { demoOptions, serveOptions } from "../config/serve-options.ts";
 import { simulatorOptions } from "../simulator/options.ts";
 import type { Command } from "./command.ts";
+import { explainOptions } from "./explain-options.ts";
 import { parseOptions } from "./parse-options.ts";
 import { renderOptions } from "./render-options.ts";
 import { tokenizeOptions } from "./tokenize-options.ts";
@@ -33,6 +34,15 @@ export const commands: readonly Command[] = [
     usage: "[flags]",
     options: simulatorOptions,
     load: () => import("./engine.ts"),
+  },
+  {
+    name: "explain",
+    summary: "Ask a gateway which worker a prompt would go to, and draw why.",
+    usage: "--model MODEL [--prompt TEXT | --file FILE | --chat FILE] [flags]",
+    details:
+      "Nothing is sent to a worker, and the next choice stays as it would have been. Draws who has which blocks of the prompt in its cache, what each worker has to do, its score (the least is best) and the choice with its reason. Exit status: 0 when a worker can be chosen or the answer was printed, 1 when the gateway cannot be asked, refuses or cannot be understood, 2 for wrong flags.",
+    options: explainOptions,
+    load: () => import("./explain.ts"),
   },
   {
     name: "tokenize",

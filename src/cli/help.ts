@@ -26,9 +26,24 @@ function columns(rows: readonly (readonly [label: string, text: string])[], labe
   const indent = " ".repeat(labelWidth + 4);
   for (const [label, text] of rows) {
     const wrapped = wrap(text, width - labelWidth - 4);
-    if (label.length > labelWidth) lines.push(`  ${label}`);
+    if (label.length > labelWidth) lines.push(...brokenLabel(label, indent));
     else lines.push(`  ${label.padEnd(labelWidth)}  ${wrapped.shift()}`);
     for (const line of wrapped) lines.push(indent + line);
+  }
+  return lines;
+}
+
+/** A label on lines of its own: many values go on below the first ones. */
+function brokenLabel(label: string, indent: string): string[] {
+  const [first = "", ...values] = label.split("|");
+  const lines = [`  ${first}`];
+  for (const value of values) {
+    const last = lines.at(-1)!;
+    if (last.length + value.length + 2 < width) lines[lines.length - 1] = `${last}|${value}`;
+    else {
+      lines[lines.length - 1] = `${last}|`;
+      lines.push(indent + value);
+    }
   }
   return lines;
 }
