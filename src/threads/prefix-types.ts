@@ -34,10 +34,12 @@ export interface PrefixSpan {
 
 /** What a serving thread does. Nothing waits: what cannot be written at once is written a little later. */
 export interface PrefixReader {
-  match(chain: ChainKeys): PrefixMatch;
+  /** `now`: milliseconds since 1970; as it is, if not given. */
+  match(chain: ChainKeys, now?: number): PrefixMatch;
   /**
-   * A prompt was sent to a member, so it will hold the blocks from number `from` on. Believed for some seconds of members that send
-   * events, and as long as memory lasts of others. `isRemote`: another gateway sent it. `now`: milliseconds since 1970.
+   * A prompt was sent to a member, so it will hold the blocks from number `from` on; those before, it holds. Believed for ten seconds of
+   * members that send events, and for half an hour after the last use of others. `isRemote`: another gateway sent it. `now`:
+   * milliseconds since 1970.
    */
   promise(chain: ChainKeys, from: number, member: number, now: number, isRemote?: boolean): void;
 }
@@ -54,13 +56,16 @@ export interface PrefixWriter {
   clear(member: number): void;
   /** Position of the block in the index; -1 where it could not be written now, for want of memory or of the lock. */
   add(hi: number, lo: number, member: number): number;
-  /** False where the block at `position` is another by now. */
+  /** False where the block at `position` is another by now, or the lock was not to be had. */
   drop(position: number, hi: number, lo: number, member: number): boolean;
   keyAt(position: number): RootKey | undefined;
   /** Throws out what is old where memory is short, and what nobody holds; looks at so many entries. */
   sweep(entries: number, now: number): void;
   stats(): PrefixStats;
-  /** Takes what threads have promised since the last call, for other gateways. */
+  /**
+   * Takes what threads have promised of members that send no events since the last call, for other gateways: the keys of `count` blocks,
+   * the first of which is number `from` of its chain.
+   */
   drain(take: (member: number, keys: Int32Array, count: number, from: number) => void): void;
 }
 

@@ -18,6 +18,11 @@ const PARTS: Readonly<Record<string, string>> = {
   "threads/prefix-board.ts": "boards",
   "threads/prefix-sets.ts": "boards",
   "threads/prefix-sweep.ts": "boards",
+  "threads/prefix-table.ts": "boards",
+  "threads/prefix-match.ts": "boards",
+  "threads/prefix-outbox.ts": "boards",
+  "threads/prefix-reader.ts": "boards",
+  "threads/prefix-writer.ts": "boards",
   "threads/sticky-board.ts": "boards",
   "threads/heap-care.ts": "heap-care",
   // Seals are made by the client APIs, from a key that the request's context carries.
