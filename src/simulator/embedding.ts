@@ -42,9 +42,12 @@ export function startEmbedding(
   answer: (vector: Float32Array) => void,
 ): void {
   const { prompt, requestId, dimensions } = spec;
-  const { counts, driver, model } = host;
+  const { counts, model } = host;
+  const rank = host.ranks.next();
+  const driver = host.ranks.at(rank);
   const rule = takeRule(host, prompt);
   const record = embeddingRecord(host, spec, call, "running");
+  record.rank = rank;
   let sequence: Sequence | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const close = opened(host, requestId, {

@@ -1,8 +1,8 @@
 import { EngineDriver } from "./core/driver.ts";
 import { EngineCore } from "./core/engine-core.ts";
-import { defaultCoreOptions } from "./core/options.ts";
+import { type CoreOptions, defaultCoreOptions } from "./core/options.ts";
+import { Ranks } from "./core/ranks.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import { createKvPublisher } from "./dialects/kv-publisher.ts";
 import { mlx } from "./dialects/mlx/index.ts";
 import { sglang } from "./dialects/sglang/index.ts";
 import { tokenspeed } from "./dialects/tokenspeed/index.ts";
@@ -11,9 +11,12 @@ import { vllm } from "./dialects/vllm/index.ts";
 import { engineMethods } from "./grpc/engine-methods.ts";
 import { serveGrpc } from "./grpc/server.ts";
 import type { SimulatorHost } from "./host.ts";
+import { KvFeed } from "./kv/feed.ts";
+import { createKvRelay, type KvRelay } from "./kv/grpc-relay.ts";
 import type { EngineServer } from "./net/engine-server.ts";
 import { serveOpenAi } from "./openai/server.ts";
 import { parseSpeed, type SimulatorOptions } from "./options.ts";
+import type { RuleBook } from "./script/book.ts";
 import type { StatsReport } from "./stats.ts";
 
 const DEFAULT_ECHO_TOKENS = 128;
@@ -32,6 +35,8 @@ export type SharedParts = Pick<SimulatorHost, "model" | "counts" | "log" | "rule
 /** One life of a simulated engine, from its start to its end or the next restart: a core, its clock and a server. */
 export class EngineProcess {
   readonly host: SimulatorHost;
+  readonly feed: KvFeed;
+  private readonly rules: RuleBook;
   private readonly server: EngineServer;
   private thaw: ReturnType<typeof setTimeout> | undefined;
   private stopping: Promise<void> | undefined;
@@ -41,32 +46,26 @@ export class EngineProcess {
     private readonly options: SimulatorOptions,
     shared: SharedParts,
   ) {
-    const core = new EngineCore({
-      ...defaultCoreOptions,
-      prefillTokensPerSecond: options.prefillTps,
-      decodeBaseMs: options.decodeBaseMs,
-      decodePerRequestMs: options.decodePerReqMs,
-      prefillChunk: options.prefillChunk,
-      kvTokens: options.kvTokens,
-      blockSize: options.blockSize,
-      maxRunning: options.maxRunning,
-      prefixCaching: !options.noPrefixCache,
-    });
-    const driver = new EngineDriver(core, parseSpeed(options.speed));
+    const settings = coreOptions(options);
+    const speed = parseSpeed(options.speed);
+    const ranks = new Ranks(
+      Array.from({ length: options.dataParallelSize }, () => new EngineDriver(new EngineCore(settings), speed)),
+    );
+    this.rules = shared.rules;
+    this.feed = new KvFeed(ranks, shared.rules, { first: 1, history: options.kvHistory });
     this.host = {
       ...shared,
-      driver,
+      ranks,
       open: new Map(),
       protocol: options.protocol,
       noTokenizer: options.noTokenizer,
       waitsForReasoning: options.waitsForReasoning,
       grammarBackend: options.grammarBackend,
-      dataParallelSize: options.dataParallelSize,
       echo: options.output === "echo",
       echoTokens: options.outputTokens ?? DEFAULT_ECHO_TOKENS,
       tokensPerMessage: options.tokensPerMessage,
       mergeLagging: options.mergeLagging,
-      kvPublisher: options.noKvEvents ? undefined : createKvPublisher(driver, options.protocol),
+      kvRelay: options.noKvEvents ? undefined : this.relay(),
       alive: true,
       startedAt: performance.now(),
       freeze: (ms) => this.freeze(ms),
@@ -80,15 +79,15 @@ export class EngineProcess {
 
   /** Stands still for `ms`: 0 thaws at once, Infinity never by itself. */
   freeze(ms: number): void {
-    const { driver } = this.host;
+    const { ranks } = this.host;
     clearTimeout(this.thaw);
     if (ms > 0) {
-      driver.pause();
+      ranks.pause();
       this.server.freeze(true);
       if (Number.isFinite(ms)) this.thaw = setTimeout(() => this.freeze(0), ms);
     } else {
       this.server.freeze(false);
-      driver.resume();
+      ranks.resume();
     }
   }
 
@@ -101,7 +100,8 @@ export class EngineProcess {
       connections: server.connections.size,
       open: [...host.open.values()].reduce((sum, twins) => sum + twins.size, 0),
       ...host.counts,
-      engine: host.driver.core.load(),
+      engine: host.ranks.load(),
+      ranks: host.ranks.loads(),
     };
   }
 
@@ -110,20 +110,32 @@ export class EngineProcess {
     clearTimeout(this.thaw);
     this.stopping = Promise.resolve();
     this.server.kill();
-    this.host.kvPublisher?.stop();
-    this.host.driver.stop();
+    this.host.kvRelay?.stop();
+    this.feed.stop();
+    this.host.ranks.stop();
   }
 
   /** Refuses new calls, lets the running ones finish within `graceMs`, closes. Safe to call twice. */
   stop(graceMs: number): Promise<void> {
     this.stopping ??= (async () => {
       clearTimeout(this.thaw);
-      this.host.driver.resume();
-      this.host.kvPublisher?.stop();
+      this.host.ranks.resume();
+      this.host.kvRelay?.stop();
+      this.feed.stop();
       await this.server.stop(graceMs);
-      this.host.driver.stop();
+      this.host.ranks.stop();
     })();
     return this.stopping;
+  }
+
+  private relay(): KvRelay {
+    const { protocol, dialect, kvHistory } = this.options;
+    return createKvRelay(this.feed, {
+      age: protocol,
+      eventPerBlock: dialect === "sglang",
+      servesHistory: kvHistory > 0,
+      rules: this.rules,
+    });
   }
 
   private serve(): EngineServer {
@@ -134,4 +146,20 @@ export class EngineProcess {
     const serving = () => this.stopping === undefined;
     return serveGrpc({ ...at, methods: engineMethods(dialect, host, options, serving) });
   }
+}
+
+function coreOptions(options: SimulatorOptions): CoreOptions {
+  const isVllm = options.dialect === "vllm" || (options.dialect === "openai" && options.flavor === "vllm");
+  return {
+    ...defaultCoreOptions,
+    prefillTokensPerSecond: options.prefillTps,
+    decodeBaseMs: options.decodeBaseMs,
+    decodePerRequestMs: options.decodePerReqMs,
+    prefillChunk: options.prefillChunk,
+    kvTokens: options.kvTokens,
+    blockSize: options.blockSize,
+    maxRunning: options.maxRunning,
+    prefixCaching: !options.noPrefixCache,
+    duplicates: isVllm ? "copies" : "shares",
+  };
 }

@@ -9,6 +9,11 @@ export function playFault(fault: ScriptFault, call: EngineCall, host: SimulatorH
     case "stall":
     case "double":
     case "bad-digest":
+    case "kv-gap":
+    case "kv-silent":
+    case "kv-late":
+    case "kv-reset":
+    case "kv-out-of-range":
       return;
     case "no-complete":
       call.end();

@@ -1,5 +1,6 @@
 import { GrpcStatus } from "../engines/grpc-error.ts";
 import type { EngineCall } from "./call.ts";
+import type { EngineDriver } from "./core/driver.ts";
 import type { OutputPlan, Sequence } from "./core/sequence.ts";
 import { playFault } from "./faults.ts";
 import type { ServerCall } from "./grpc/stream.ts";
@@ -18,6 +19,8 @@ export interface GenerationSpec {
   readonly prompt: Uint32Array;
   readonly sampling: Sampling;
   readonly stream: boolean;
+  /** Data-parallel rank that the request names; absent: the engine balances. */
+  readonly rank?: number | undefined;
   /** A constraint starts behind the thought that the prompt has begun. */
   readonly constraintWaits?: boolean;
   readonly extra: Readonly<Record<string, unknown>>;
@@ -76,6 +79,7 @@ export class Generation<C extends EngineCall = ServerCall> {
   readonly rule: ScriptRule | undefined;
   private readonly fault: ScriptFault | undefined;
   private readonly record: RequestRecord;
+  private readonly driver: EngineDriver;
   private readonly close: () => void;
   private tokens = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -93,6 +97,10 @@ export class Generation<C extends EngineCall = ServerCall> {
     this.rule = takeRule(host, prompt);
     this.fault = this.rule?.fault;
     this.record = logRequest(host, spec, call, "running");
+    const rank = spec.rank ?? host.ranks.next();
+    this.record.rank = rank;
+    if (spec.rank !== undefined) host.counts.pinnedByRank[rank] = (host.counts.pinnedByRank[rank] ?? 0) + 1;
+    this.driver = host.ranks.at(rank);
     for (let index = 0; index < sampling.n; index++) this.choices.push(newChoice(index));
     this.close = opened(host, spec.requestId, this);
     call.onCancel = () => this.end("cancelled");
@@ -130,7 +138,7 @@ export class Generation<C extends EngineCall = ServerCall> {
   private run(): void {
     if (this.faultDue()) return;
     for (const choice of this.choices) {
-      choice.sequence = this.host.driver.submit({
+      choice.sequence = this.driver.submit({
         prompt: this.spec.prompt,
         plan: (cachedTokens) => this.plan(choice, cachedTokens),
         tokenIntervalMs: this.rule?.tokenIntervalMs ?? 0,
@@ -259,7 +267,7 @@ export class Generation<C extends EngineCall = ServerCall> {
     }
     if (fault.kind === "stall") {
       this.stalled = true;
-      for (const { sequence } of this.choices) if (sequence) this.host.driver.hold(sequence);
+      for (const { sequence } of this.choices) if (sequence) this.driver.hold(sequence);
       return true;
     }
     this.end("faulted", fault.kind === "status" ? fault.message : undefined);
@@ -272,8 +280,8 @@ export class Generation<C extends EngineCall = ServerCall> {
     if (this.over) return;
     this.over = true;
     clearTimeout(this.timer);
-    const { host, record } = this;
-    const { counts, driver } = host;
+    const { host, record, driver } = this;
+    const { counts } = host;
     const before = driver.core.cache.inUse;
     for (const choice of this.choices) if (choice.sequence) driver.abort(choice.sequence);
     if (outcome === "aborted" || outcome === "cancelled")

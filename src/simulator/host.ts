@@ -1,6 +1,6 @@
-import type { EngineDriver } from "./core/driver.ts";
-import type { KvPublisher } from "./dialects/kv-publisher.ts";
+import type { Ranks } from "./core/ranks.ts";
 import type { ProtocolAge } from "./grpc/protocol-age.ts";
+import type { KvRelay } from "./kv/grpc-relay.ts";
 import type { SimulatedModel } from "./model/simulated-model.ts";
 import type { Content } from "./output/answer.ts";
 import type { RuleBook } from "./script/book.ts";
@@ -15,7 +15,7 @@ export interface OpenRequest {
 /** Everything that a dialect and its generations need of the simulated engine. */
 export interface SimulatorHost {
   readonly model: SimulatedModel;
-  readonly driver: EngineDriver;
+  readonly ranks: Ranks;
   readonly counts: SimulatorCounts;
   readonly log: RequestLog;
   /** Requests that run, by their id: an id may be open more than once. */
@@ -30,7 +30,6 @@ export interface SimulatorHost {
   readonly waitsForReasoning: boolean;
   /** What compiles constraints, where the dialect tells. */
   readonly grammarBackend: "xgrammar" | "outlines" | "none";
-  readonly dataParallelSize: number;
   readonly echo: boolean;
   /** Tokens of an echo where the request sets no limit. */
   readonly echoTokens: number;
@@ -38,7 +37,7 @@ export interface SimulatorHost {
   /** Send what a lagging reader missed as one message. */
   readonly mergeLagging: boolean;
   /** Absent when the engine publishes no KV events. */
-  readonly kvPublisher: KvPublisher | undefined;
+  readonly kvRelay: KvRelay | undefined;
   /** False: the engine core has died behind a server that goes on listening. */
   alive: boolean;
   readonly startedAt: number;

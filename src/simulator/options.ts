@@ -127,7 +127,7 @@ export const simulatorOptions = {
     default: 1,
     min: 1,
     group: "Model",
-    help: "Ranks that the engine says it has. Requests for one of them are taken; all share one scheduler.",
+    help: "Ranks of the engine, each with a scheduler, a KV cache and events of its own. Requests may name one.",
   },
   poolingDim: {
     flag: "pooling-dim",
@@ -243,6 +243,14 @@ export const simulatorOptions = {
     type: "boolean",
     group: "Memory",
     help: "Publish no KV events: subscriptions are answered UNIMPLEMENTED.",
+  },
+  kvHistory: {
+    flag: "kv-history",
+    type: "integer",
+    default: 0,
+    min: 0,
+    group: "Memory",
+    help: "Batches of KV events that a gRPC server keeps for late subscribers, who get a snapshot where that is not enough (default: none, as Python's).",
   },
   noPrefixCache: {
     flag: "no-prefix-cache",

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { demoModelFiles } from "../tokenizer/demo-model.ts";
 import { loadTokenizer, openTokenizer } from "../tokenizer/load.ts";
 import { EngineProcess } from "./engine-process.ts";
+import { cacheContents, type RankContents } from "./kv/contents.ts";
 import { describeModel, readModelFolder, type SimulatedModel } from "./model/simulated-model.ts";
 import type { SimulatorOptions } from "./options.ts";
 import { createAnswerer } from "./output/answer.ts";
@@ -19,6 +20,10 @@ export interface Simulator {
   stats(): StatsReport;
   /** The last requests, oldest first, as `/requests` shows them. */
   requests(): readonly RequestRecord[];
+  /** What the prefix caches of all ranks hold now. */
+  blocks(): RankContents[];
+  /** How many tokens of a prompt a rank has cached: whole blocks, and never its last token. Throws RangeError without such a rank. */
+  match(tokenIds: Uint32Array, rank?: number): number;
   /** A dead engine goes on listening: HealthCheck says unhealthy, generation fails. */
   setAlive(alive: boolean): void;
   /** Sets a fault for later prompts: a rule of a script without an answer, as parsed JSON. Throws ScriptError. */
@@ -96,6 +101,12 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     },
     stats: () => engine.report(),
     requests: () => log.list(),
+    blocks: () => cacheContents(engine.host.ranks),
+    match(tokenIds, rank = 0) {
+      const { ranks } = engine.host;
+      if (!(rank in ranks.drivers)) throw new RangeError(`rank: must be below ${ranks.size}`);
+      return ranks.at(rank).core.cache.matchedTokens(tokenIds, tokenIds.length - 1);
+    },
     setAlive(alive) {
       engine.host.alive = alive;
     },
@@ -104,6 +115,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
       if (rule.pattern !== undefined && !model.tokenizer)
         throw new ScriptError("fault: an engine that only echoes reads no prompts; leave out contains and matches");
       rules.add(rule);
+      engine.feed.faultsChanged();
     },
     clearFaults: () => rules.clear(),
     freeze: (ms) => engine.freeze(ms),

@@ -10,6 +10,8 @@ export interface StatsServer {
 
 const USAGE = `GET    /stats
 GET    /requests?last=N&ids=1
+GET    /blocks
+POST   /match     {"token_ids": [1, 2, 3], "rank": 0}
 POST   /alive?value=false
 GET    /faults
 POST   /faults    {"fault": {"kind": "reset", "after_tokens": 3}, "times": 1}
@@ -20,7 +22,7 @@ POST   /restart   {"block_size": 32, "down_ms": 500}
 
 /**
  * Serves JSON on the loopback address, from a process of its own as it were: it answers while the engine is frozen or down.
- * `/stats`, `/requests` (`?ids=1` adds the prompts' token ids, `?last=N` limits), and what lets things go wrong: `/alive`,
+ * `/stats`, `/requests` (`?ids=1` adds the prompts' token ids, `?last=N` limits), what is cached (`/blocks`, `/match`), and what lets things go wrong: `/alive`,
  * `/faults`, `/freeze` (without `ms`: until `ms=0`) and `/restart`.
  */
 export function serveStats(port: number, engine: Simulator, faults: () => readonly RuleUse[]): StatsServer {
@@ -34,6 +36,10 @@ export function serveStats(port: number, engine: Simulator, faults: () => readon
           return Response.json(engine.stats());
         case "GET /requests":
           return Response.json(requestList(engine.requests(), searchParams));
+        case "GET /blocks":
+          return Response.json({ ranks: engine.blocks() });
+        case "POST /match":
+          return changed(request, (body) => ({ tokens: matched(engine, body) }));
         case "POST /alive":
           engine.setAlive(searchParams.get("value") !== "false");
           return Response.json({ alive: engine.stats().alive });
@@ -78,6 +84,17 @@ async function changed(request: Request, change: (body: unknown) => unknown): Pr
     return Response.json(await change(body));
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof ScriptError) return problem(error.message);
+    throw error;
+  }
+}
+
+function matched(engine: Simulator, body: unknown): number {
+  const { token_ids: ids, rank = 0 } = body as Record<string, unknown>;
+  if (!Array.isArray(ids) || !ids.every(Number.isInteger)) throw new ScriptError("token_ids: must be a list of ids");
+  try {
+    return engine.match(Uint32Array.from(ids as number[]), rank as number);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ScriptError(error.message);
     throw error;
   }
 }

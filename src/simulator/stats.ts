@@ -21,6 +21,8 @@ export interface SimulatorCounts {
   cachedTokens: number;
   /** KV blocks that aborted requests gave back. */
   blocksFreedByAborts: number;
+  /** Requests that named a rank, by rank. */
+  pinnedByRank: Record<string, number>;
   /** Calls by method name. */
   calls: Record<string, number>;
 }
@@ -39,6 +41,7 @@ export function emptyCounts(): SimulatorCounts {
     promptTokens: 0,
     cachedTokens: 0,
     blocksFreedByAborts: 0,
+    pinnedByRank: {},
     calls: {},
   };
 }
@@ -59,6 +62,8 @@ export interface RequestRecord {
   outcome: RequestOutcome;
   /** Status details of a refusal or fault. */
   details?: string;
+  /** Where it ran; absent when it was refused. */
+  rank?: number;
   cachedTokens: number;
   tokensSent: number;
 }
@@ -87,5 +92,7 @@ export interface StatsReport extends SimulatorCounts {
   readonly connections: number;
   /** Open generation calls, whether they wait, run or are held back by a script. */
   readonly open: number;
+  /** All ranks together. */
   readonly engine: CoreLoad;
+  readonly ranks: readonly CoreLoad[];
 }

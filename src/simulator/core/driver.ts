@@ -40,6 +40,11 @@ export class EngineDriver {
     return done;
   }
 
+  /** Frees what a finished sequence has kept. */
+  letGo(sequence: Sequence): void {
+    if (this.core.letGo(sequence) && this.core.waiting.length > 0) this.wake();
+  }
+
   /** The sequence gets no more tokens, and keeps its place. */
   hold(sequence: Sequence): void {
     this.core.hold(sequence);

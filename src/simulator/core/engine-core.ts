@@ -20,6 +20,8 @@ export class EngineCore {
   readonly cache: KvCache;
   readonly running: Sequence[] = [];
   readonly waiting: Sequence[] = [];
+  /** Finished, with their blocks kept. */
+  private readonly kept = new Set<Sequence>();
   private step: Step | undefined;
   private throughput = 0;
   private hitRate = 0;
@@ -27,8 +29,8 @@ export class EngineCore {
   private readonly scratch: Uint32Array;
 
   constructor(readonly options: CoreOptions) {
-    const { kvTokens, blockSize, evictAbove, evictTo, prefixCaching } = options;
-    this.cache = new KvCache(kvTokens, blockSize, evictAbove, evictTo, prefixCaching);
+    const { kvTokens, blockSize, evictAbove, evictTo, prefixCaching, duplicates } = options;
+    this.cache = new KvCache(kvTokens, blockSize, evictAbove, evictTo, prefixCaching, duplicates);
     this.scratch = new Uint32Array(blockSize);
   }
 
@@ -62,6 +64,19 @@ export class EngineCore {
     sequence.state = "aborted";
     this.free(sequence);
     return true;
+  }
+
+  /** Frees what a finished sequence has kept. False if it keeps nothing. */
+  letGo(sequence: Sequence): boolean {
+    if (!this.kept.delete(sequence)) return false;
+    this.free(sequence);
+    return true;
+  }
+
+  private pinnedBlocks(): number {
+    const blocks = new Set<unknown>();
+    for (const sequence of this.kept) for (const block of sequence.blocks) blocks.add(block);
+    return blocks.size;
   }
 
   /** The sequence gets no more tokens, and keeps its place and its blocks. */
@@ -140,7 +155,8 @@ export class EngineCore {
       const last = sequence.generated >= plan.length;
       if (last) {
         sequence.state = "finished";
-        this.free(sequence);
+        if (request.keepsBlocks) this.kept.add(sequence);
+        else this.free(sequence);
         finished++;
       }
       request.onToken(sequence, id);
@@ -153,7 +169,7 @@ export class EngineCore {
 
   /** Forgets the prefix cache. False, with nothing done, while sequences run. */
   flush(): boolean {
-    if (this.running.length > 0) return false;
+    if (this.running.length > 0 || this.kept.size > 0) return false;
     this.cache.flush();
     return true;
   }
@@ -166,6 +182,7 @@ export class EngineCore {
       waiting: this.waiting.length,
       waitingUncachedTokens,
       blocksInUse: this.cache.inUse,
+      blocksPinned: this.pinnedBlocks(),
       blocksCached: this.cache.idleBlocks,
       blocksTotal: this.cache.totalBlocks,
       throughput: this.busy ? this.throughput : 0,
@@ -183,12 +200,15 @@ export class EngineCore {
 
   private admit(sequence: Sequence): boolean {
     const { cache } = this;
-    const { prompt } = sequence.request;
+    const { request } = sequence;
+    const { prompt } = request;
     const ids = sequence.generated === 0 ? prompt : spoken(sequence);
     sequence.target = ids.length;
     // The last token is always computed: its logits give the first new token.
     const blocks = cache.takePrefix(ids, ids.length - 1);
-    const cached = blocks.length * cache.blockSize;
+    const found = blocks.length * cache.blockSize;
+    // What was fetched from another engine is there but for the last token, and is new to this cache.
+    const cached = sequence.generated === 0 && request.isFetched ? ids.length - 1 : found;
     const missing = Math.ceil((ids.length + 1) / cache.blockSize) - blocks.length;
     if (missing > cache.available) {
       cache.release(blocks);
@@ -199,13 +219,13 @@ export class EngineCore {
     sequence.computed = cached;
     sequence.hashedBlocks = 0;
     sequence.tailHash = ROOT_HASH;
-    for (let at = 0; at < cached; at += cache.blockSize) this.nextHash(sequence);
+    for (let at = 0; at < found; at += cache.blockSize) this.nextHash(sequence);
     this.waiting.shift();
     this.running.push(sequence);
     sequence.state = "running";
     if (!sequence.plan) {
-      sequence.cachedTokens = cached;
-      sequence.plan = sequence.request.plan(cached);
+      sequence.cachedTokens = request.cachedTokens ?? cached;
+      sequence.plan = request.plan(sequence.cachedTokens);
       this.hitRate += HIT_RATE_SMOOTHING * (cached / ids.length - this.hitRate);
     }
     return true;
@@ -238,15 +258,16 @@ export class EngineCore {
       const index = sequence.hashedBlocks;
       const parent = sequence.tailHash;
       this.nextHash(sequence);
-      if (!cache.store(sequence.blocks[index]!, sequence.tailHash)) continue;
-      const ids = cache.events.listening ? this.blockIds(sequence, index) : NO_IDS;
-      cache.events.stored(index === 0 ? undefined : parent, sequence.tailHash, ids);
+      const { blocks, tailHash } = sequence;
+      blocks[index] = cache.store(blocks[index]!, tailHash, parent, () => this.blockIds(sequence, index));
     }
   }
 
-  private blockIds(sequence: Sequence, index: number): number[] {
+  private blockIds(sequence: Sequence, index: number): Uint32Array {
     const { blockSize } = this.cache;
-    return Array.from({ length: blockSize }, (_, i) => idAt(sequence, index * blockSize + i));
+    const ids = new Uint32Array(blockSize);
+    for (let i = 0; i < blockSize; i++) ids[i] = idAt(sequence, index * blockSize + i);
+    return ids;
   }
 
   /** Makes room for the token that the next decode writes. */
@@ -278,8 +299,6 @@ export class EngineCore {
     sequence.blocks = [];
   }
 }
-
-const NO_IDS: readonly number[] = [];
 
 /** Prompt and output of a sequence so far. */
 function spoken(sequence: Sequence): ArrayLike<number> {

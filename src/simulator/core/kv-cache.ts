@@ -6,7 +6,17 @@ export interface KvBlock {
   hash: number;
   /** Sequences that use it. At 0 a hashed block stays cached until it is evicted. */
   refs: number;
+  /** Of a full block: its tokens, the hash of the block before it, and an older copy of it. */
+  tokenIds?: Uint32Array;
+  parent?: number;
+  twin?: KvBlock | undefined;
 }
+
+/**
+ * What becomes of a full block whose prefix is cached already: engines with a table of blocks keep both copies (vLLM), engines
+ * with a radix tree let the sequence use the tree's block and free its own (SGLang).
+ */
+export type DuplicateStyle = "copies" | "shares";
 
 /** Hash of the empty prefix, where every chain starts. */
 export const ROOT_HASH = 0x9e3779b1;
@@ -49,6 +59,7 @@ export class KvCache {
     private readonly evictAbove: number,
     private readonly evictTo: number,
     private readonly prefixCaching: boolean,
+    private readonly duplicates: DuplicateStyle = "shares",
   ) {
     this.totalBlocks = Math.floor(kvTokens / blockSize);
   }
@@ -69,10 +80,7 @@ export class KvCache {
   takePrefix(ids: ArrayLike<number>, maxTokens: number): KvBlock[] {
     const blocks: KvBlock[] = [];
     this.walk(ids, maxTokens, (block) => {
-      if (block.refs++ === 0) {
-        this.idle.delete(block);
-        this.inUse++;
-      }
+      this.use(block);
       blocks.push(block);
     });
     return blocks;
@@ -83,6 +91,12 @@ export class KvCache {
     let count = 0;
     this.walk(ids, maxTokens, () => count++);
     return count * this.blockSize;
+  }
+
+  private use(block: KvBlock): void {
+    if (block.refs++ > 0) return;
+    this.idle.delete(block);
+    this.inUse++;
   }
 
   private walk(ids: ArrayLike<number>, maxTokens: number, found: (block: KvBlock) => void): void {
@@ -104,15 +118,32 @@ export class KvCache {
     return { hash: 0, refs: 1 };
   }
 
+  /** Every findable block, parents before children, copies one by one. */
+  *blocks(): Generator<KvBlock> {
+    for (const newest of this.byHash.values())
+      for (let block: KvBlock | undefined = newest; block; block = block.twin) yield block;
+  }
+
   /**
-   * A block of one sequence became full: makes it findable. False if that adds nothing: the first block of a hash wins, copies
-   * stay private.
+   * A block of one sequence became full: makes it findable, with the tokens that `idsOf` gives. Returns the block that the sequence
+   * goes on with: its own, or the one that was there before.
    */
-  store(block: KvBlock, hash: number): boolean {
-    if (!this.prefixCaching || this.byHash.has(hash)) return false;
+  store(block: KvBlock, hash: number, parent: number, idsOf: () => Uint32Array): KvBlock {
+    if (!this.prefixCaching) return block;
+    const known = this.byHash.get(hash);
+    if (known && this.duplicates === "shares") {
+      this.use(known);
+      this.inUse--;
+      return known;
+    }
+    const tokenIds = idsOf();
     block.hash = hash;
+    block.tokenIds = tokenIds;
+    block.parent = parent;
+    block.twin = known;
     this.byHash.set(hash, block);
-    return true;
+    this.events.stored(parent === ROOT_HASH ? undefined : parent, hash, tokenIds);
+    return block;
   }
 
   /** A sequence lets go of its blocks. Tails become evictable before heads. */
@@ -136,7 +167,7 @@ export class KvCache {
 
   /** Forgets every cached block; those in use are only unlinked. */
   flush(): void {
-    for (const block of this.byHash.values()) block.hash = 0;
+    for (const block of this.blocks()) block.hash = 0;
     this.byHash.clear();
     this.idle.clear();
     this.events.cleared();
@@ -145,11 +176,20 @@ export class KvCache {
   private evictOne(): boolean {
     for (const block of this.idle) {
       this.idle.delete(block);
-      this.byHash.delete(block.hash);
+      this.unlink(block);
       this.events.removed(block.hash);
       this.evicted++;
       return true;
     }
     return false;
+  }
+
+  /** Takes one copy out of those with its hash. */
+  private unlink(block: KvBlock): void {
+    const newest = this.byHash.get(block.hash);
+    if (newest !== block) {
+      for (let at = newest; at; at = at.twin) if (at.twin === block) at.twin = block.twin;
+    } else if (block.twin) this.byHash.set(block.hash, block.twin);
+    else this.byHash.delete(block.hash);
   }
 }

@@ -1,7 +1,7 @@
 /** A block as an event tells it. */
 export interface StoredBlock {
   readonly hash: number;
-  readonly tokenIds: readonly number[];
+  readonly tokenIds: Uint32Array;
 }
 
 /** What happened to the prefix cache. A `stored` event is a chain of blocks after `parent`. */
@@ -17,7 +17,7 @@ export class KvEventLog {
   private changed = false;
   private events: KvEvent[] = [];
 
-  stored(parent: number | undefined, hash: number, tokenIds: readonly number[]): void {
+  stored(parent: number | undefined, hash: number, tokenIds: Uint32Array): void {
     this.changed = true;
     if (!this.listening) return;
     const last = this.events.at(-1);

@@ -1,3 +1,5 @@
+import type { DuplicateStyle } from "./kv-cache.ts";
+
 /** Size and speed of the simulated GPU. Times are virtual milliseconds. */
 export interface CoreOptions {
   /** Prompt tokens computed in a second. */
@@ -16,6 +18,7 @@ export interface CoreOptions {
   /** ... and ends at this one. */
   readonly evictTo: number;
   readonly prefixCaching: boolean;
+  readonly duplicates: DuplicateStyle;
 }
 
 /** Defaults that make results comparable with other simulators of the field. */
@@ -30,4 +33,5 @@ export const defaultCoreOptions: CoreOptions = {
   evictAbove: 0.92,
   evictTo: 0.85,
   prefixCaching: true,
+  duplicates: "shares",
 };

@@ -21,6 +21,12 @@ export interface SequenceRequest {
   readonly plan: (cachedTokens: number) => OutputPlan;
   /** Least time between two tokens, in milliseconds; 0 = as the engine's steps come. */
   readonly tokenIntervalMs?: number;
+  /** The KV of the prompt was fetched from another engine: only its last token is computed. */
+  readonly isFetched?: boolean;
+  /** Cached tokens as the engine shall tell them; what it has found unless given. */
+  readonly cachedTokens?: number;
+  /** When it has finished, its blocks stay until `letGo`. */
+  readonly keepsBlocks?: boolean;
   /** A token left the engine. Called at the end of a step. */
   onToken(sequence: Sequence, id: number): void;
   /** The last token of the plan was given. Called right after its `onToken`. */

@@ -15,6 +15,8 @@ export interface CoreLoad {
   /** Uncached prompt tokens of the waiting sequences, as estimated on arrival. */
   readonly waitingUncachedTokens: number;
   readonly blocksInUse: number;
+  /** Of these, what finished prompts hold until another engine has fetched it. */
+  readonly blocksPinned: number;
   readonly blocksCached: number;
   readonly blocksTotal: number;
   /** Tokens a second, smoothed. */

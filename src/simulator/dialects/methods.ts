@@ -75,9 +75,9 @@ export function codedCalls(proto: ProtoText): (request: string, reply: string, a
   };
 }
 
-export function subscribeKvEvents({ kvPublisher }: SimulatorHost): GrpcMethod {
+export function subscribeKvEvents({ kvRelay }: SimulatorHost): GrpcMethod {
   return (call, message) => {
-    if (kvPublisher) kvPublisher.subscribe(call, message);
+    if (kvRelay) kvRelay.subscribe(call, message);
     else call.end(GrpcStatus.UNIMPLEMENTED, "KV cache events are not enabled");
   };
 }
@@ -100,7 +100,7 @@ export function tokenizerBundle(
       left -= piece.length;
       const w = writer.reset();
       w.message(1, piece);
-      if (left === 0) w.text(2, host.rules.takeBadDigest() ? WRONG_DIGEST : zip.sha256);
+      if (left === 0) w.text(2, host.rules.takeOf("bad-digest") ? WRONG_DIGEST : zip.sha256);
       call.send(w.written());
     }
     call.end();
@@ -130,7 +130,7 @@ export function flushCache(host: SimulatorHost, proto: ProtoText, style: FlushSt
     const deadline = performance.now() + Math.max(timeout, style.leastSecs) * 1000;
     const attempt = (): void => {
       if (!call.open) return;
-      const success = host.driver.core.flush();
+      const success = host.ranks.flush();
       if (!success && style.everyMs !== undefined && performance.now() < deadline) {
         setTimeout(attempt, style.everyMs);
         return;
@@ -163,8 +163,8 @@ const HEALTH_TIMEOUT_MS = 20_000;
 
 /** HealthCheck of engines that generate a token for it, and look at intervals whether one has come. */
 export function generatingHealthCheck(host: SimulatorHost, proto: ProtoText, intervalMs: number): GrpcMethod {
-  const { driver } = host;
   return (call) => {
+    const driver = host.ranks.at(0);
     const answer = (healthy: boolean, message: string): void => {
       call.send(encodeReply(proto, "HealthCheckResponse", { healthy, message }));
       call.end();

@@ -1,4 +1,4 @@
-import { rankLoad } from "../dialects/loads.ts";
+import { loadsReply, rankLoad } from "../dialects/loads.ts";
 import type { SimulatorHost } from "../host.ts";
 import type { HttpCall } from "../http/call.ts";
 import type { Flavor } from "./flavors.ts";
@@ -22,7 +22,7 @@ export function loadRoute(host: SimulatorHost, flavor: Flavor, call: HttpCall): 
       call.json(200, sglangLoads(host));
       return true;
     case "sglang /get_load":
-      call.json(200, [oldSglangLoad(host)]);
+      call.json(200, oldSglangLoads(host));
       return true;
     case "llamacpp /metrics":
       call.body(200, "text/plain; version=0.0.4", metricsText(llamaFigures(host), ""));
@@ -44,8 +44,8 @@ function vllmLabels({ model }: SimulatorHost): string {
   return `engine="0",model_name="${model.servedName}"`;
 }
 
-function vllmFigures({ driver, counts }: SimulatorHost): Figure[] {
-  const load = driver.core.load();
+function vllmFigures({ ranks, counts }: SimulatorHost): Figure[] {
+  const load = ranks.load();
   return [
     ["vllm:num_requests_running", "gauge", load.running],
     ["vllm:num_requests_waiting", "gauge", load.waiting],
@@ -60,19 +60,19 @@ function vllmFigures({ driver, counts }: SimulatorHost): Figure[] {
 }
 
 function sglangFigures(host: SimulatorHost): Figure[] {
-  const load = host.driver.core.load();
+  const load = host.ranks.load();
   return [
     ["sglang:num_running_reqs", "gauge", load.running],
     ["sglang:num_queue_reqs", "gauge", load.waiting],
-    ["sglang:num_used_tokens", "gauge", load.blocksInUse * host.driver.core.options.blockSize],
+    ["sglang:num_used_tokens", "gauge", load.blocksInUse * host.ranks.options.blockSize],
     ["sglang:token_usage", "gauge", load.blocksInUse / load.blocksTotal],
     ["sglang:gen_throughput", "gauge", load.throughput],
     ["sglang:cache_hit_rate", "gauge", load.hitRate],
   ];
 }
 
-function llamaFigures({ driver, counts }: SimulatorHost): Figure[] {
-  const load = driver.core.load();
+function llamaFigures({ ranks, counts }: SimulatorHost): Figure[] {
+  const load = ranks.load();
   return [
     ["llamacpp:prompt_tokens_total", "counter", counts.promptTokens],
     ["llamacpp:tokens_predicted_total", "counter", counts.tokensSent],
@@ -81,35 +81,25 @@ function llamaFigures({ driver, counts }: SimulatorHost): Figure[] {
   ];
 }
 
-/** SGLang's loads of one rank; the names are those of its GetLoads message. */
-function sglangLoads(host: SimulatorHost): unknown {
-  const load = host.driver.core.load();
-  const rank = rankLoad(host);
-  const aggregate = {
-    total_running_reqs: load.running,
-    total_waiting_reqs: load.waiting,
-    total_reqs: load.running + load.waiting,
-    avg_token_usage: rank["token_usage"],
-    avg_throughput: load.throughput,
-    avg_utilization: rank["utilization"],
-  };
-  return { timestamp: new Date().toISOString(), version: "0.5.23", dp_rank_count: 1, loads: [rank], aggregate };
+/** SGLang's loads of its ranks; the names are those of its GetLoads message. */
+function sglangLoads({ ranks }: SimulatorHost): unknown {
+  const told = ranks.loads().map((load, rank) => rankLoad(rank, load, ranks.options));
+  return loadsReply("0.5.23", told, undefined);
 }
 
-function oldSglangLoad({ driver }: SimulatorHost): unknown {
-  const load = driver.core.load();
-  return {
-    dp_rank: 0,
+function oldSglangLoads({ ranks }: SimulatorHost): unknown[] {
+  return ranks.loads().map((load, rank) => ({
+    dp_rank: rank,
     num_reqs: load.running + load.waiting,
     num_waiting_reqs: load.waiting,
-    num_tokens: load.blocksInUse * driver.core.options.blockSize,
-  };
+    num_tokens: load.blocksInUse * ranks.options.blockSize,
+  }));
 }
 
 /** llama.cpp has as many slots as requests may run at once. */
-function slots({ driver, model }: SimulatorHost): unknown[] {
-  const load = driver.core.load();
-  const count = Math.min(driver.core.options.maxRunning, Math.max(4, load.running));
+function slots({ ranks, model }: SimulatorHost): unknown[] {
+  const load = ranks.load();
+  const count = Math.min(ranks.options.maxRunning, Math.max(4, load.running));
   return Array.from({ length: count }, (_, id) => ({
     id,
     n_ctx: model.contextLength,

@@ -20,6 +20,8 @@ export interface TextRequest {
   readonly continuousUsage: boolean;
   /** vLLM: the ids of prompt and output are told too. */
   readonly returnTokenIds: boolean;
+  /** Data-parallel rank that the body names: `routed_dp_rank` (SGLang, vLLM), or `data_parallel_rank`, its older name. */
+  readonly rank: number | undefined;
   /** The answer is a call of this function: the tool choice left nothing else. */
   readonly tool: string | undefined;
   /** Finish reason of such a call. */
@@ -91,7 +93,14 @@ function streaming(body: Body) {
     includeUsage: options["include_usage"] === true,
     continuousUsage: options["continuous_usage_stats"] === true,
     returnTokenIds: body["return_token_ids"] === true,
+    rank: rankOf(body),
   };
+}
+
+function rankOf(body: Body): number | undefined {
+  const rank = body["routed_dp_rank"] ?? body["data_parallel_rank"] ?? undefined;
+  if (rank !== undefined && !Number.isInteger(rank)) throw new BodyError("routed_dp_rank: must be a whole number");
+  return rank as number | undefined;
 }
 
 function samplingOf(body: Body): Sampling {

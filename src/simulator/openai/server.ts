@@ -138,13 +138,17 @@ function text(
   const id = `${shape === chatShape ? "chatcmpl" : "cmpl"}-${requestId(call, "")}`;
   const answer = new TextAnswer(host, call, flavor, request, shape, id);
   const parts = request.prompts.map(() => call.part());
-  const problem = samplingProblem(sampling, model.vocabSize) ?? lengthProblem(request, model.contextLength);
+  const problem =
+    samplingProblem(sampling, model.vocabSize) ??
+    lengthProblem(request, model.contextLength) ??
+    rankProblem(request.rank, host.ranks.size);
   for (const [i, prompt] of request.prompts.entries()) {
     const spec: GenerationSpec = {
       requestId: id,
       prompt,
       sampling,
       stream,
+      rank: request.rank,
       constraintWaits: host.waitsForReasoning,
       extra: { body },
     };
@@ -167,4 +171,10 @@ function lengthProblem({ prompts, sampling }: TextRequest, limit: number): strin
       );
   }
   return undefined;
+}
+
+function rankProblem(rank: number | undefined, size: number): string | undefined {
+  return rank === undefined || (rank >= 0 && rank < size)
+    ? undefined
+    : `data_parallel_rank ${rank} is out of range [0, ${size}).`;
 }

@@ -1,4 +1,4 @@
-import { matches, type ScriptFault, type ScriptRule } from "./rule.ts";
+import { type EngineFaultKind, isEngineFault, matches, type ScriptFault, type ScriptRule } from "./rule.ts";
 
 /** A rule and how often it has applied. */
 export interface RuleUse {
@@ -53,7 +53,7 @@ export class RuleBook {
     if (this.scripted.length === 0 && this.live.length === 0) return undefined;
     let text: string | undefined;
     const applies = (rule: ScriptRule) => {
-      if (rule.fault?.kind === "bad-digest") return false;
+      if (rule.fault && isEngineFault(rule.fault.kind)) return false;
       if (rule.pattern !== undefined) text ??= promptText();
       return matches(rule, text ?? "");
     };
@@ -64,10 +64,11 @@ export class RuleBook {
     return { ...base, delayMs: live.delayMs || base.delayMs, fault: live.fault ?? base.fault };
   }
 
-  /** Whether the next tokenizer bundle comes with a wrong digest. */
-  takeBadDigest(): boolean {
-    const isOne = ({ fault }: ScriptRule) => fault?.kind === "bad-digest";
-    return (this.use(this.live, isOne) ?? this.use(this.scripted, isOne)) !== undefined;
+  /** A fault of the engine itself, when its occasion has come; counted as used. */
+  takeOf(kind: EngineFaultKind): ScriptFault | undefined {
+    if (this.scripted.length === 0 && this.live.length === 0) return undefined;
+    const isOne = ({ fault }: ScriptRule) => fault?.kind === kind;
+    return (this.use(this.live, isOne) ?? this.use(this.scripted, isOne))?.fault;
   }
 
   private use(list: readonly RuleUse[], applies: (rule: ScriptRule) => boolean): ScriptRule | undefined {
@@ -84,12 +85,12 @@ export class RuleBook {
 
 /** Whether a fault breaks its request off, or leaves it to go on. */
 export function isFinal(fault: ScriptFault): boolean {
+  if (isEngineFault(fault.kind)) return false;
   switch (fault.kind) {
     case "freeze":
     case "garble":
     case "double":
     case "oversize":
-    case "bad-digest":
       return false;
     case "goaway":
       return fault.code !== 0;

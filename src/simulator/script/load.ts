@@ -25,7 +25,9 @@ const RULE_KEYS = [
 const LIVE_KEYS = ["contains", "matches", "delay_ms", "fault", "times", "probability"];
 const FAULT_KEYS = ["kind", "after_tokens", "code", "message", "trailers", "ms", "bytes"];
 const FAULT_KINDS =
-  "hang, exit, disconnect, reset, goaway, status, stall, freeze, garble, double, oversize, no-complete or bad-digest";
+  "hang, exit, disconnect, reset, goaway, status, stall, freeze, garble, double, oversize, no-complete, bad-digest, kv-gap, kv-silent, kv-late, " +
+  "kv-reset or kv-out-of-range";
+const LATE_MS = 1000;
 /** Above the 4 MiB that gRPC clients take unless told otherwise. */
 const OVERSIZE_BYTES = 5 << 20;
 
@@ -116,7 +118,13 @@ function fault(value: unknown, at: string): ScriptFault {
     case "hang":
     case "no-complete":
     case "bad-digest":
+    case "kv-gap":
+    case "kv-silent":
+    case "kv-reset":
+    case "kv-out-of-range":
       return { kind };
+    case "kv-late":
+      return { kind, ms: optional(value, "ms", at, isDuration, "milliseconds") ?? LATE_MS };
     case "disconnect":
     case "stall":
     case "garble":

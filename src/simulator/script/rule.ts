@@ -31,7 +31,32 @@ export type ScriptFault =
   /** All tokens, then OK without the final message. */
   | { readonly kind: "no-complete" }
   /** The tokenizer bundle comes with a digest that is not its own. */
-  | { readonly kind: "bad-digest" };
+  | { readonly kind: "bad-digest" }
+  /** A batch of KV events is lost on its way. */
+  | { readonly kind: "kv-gap" }
+  /** KV events are published to nobody. */
+  | { readonly kind: "kv-silent" }
+  /** KV events come that many milliseconds late. */
+  | { readonly kind: "kv-late"; readonly ms: number }
+  /** Subscriptions to KV events are broken off. */
+  | { readonly kind: "kv-reset" }
+  /** A subscription to KV events is refused with OUT_OF_RANGE. */
+  | { readonly kind: "kv-out-of-range" };
+
+/** Faults of the engine that no prompt has to do with. A rule's `times` and `probability` count their own occasions. */
+export const ENGINE_FAULTS = [
+  "bad-digest",
+  "kv-gap",
+  "kv-silent",
+  "kv-late",
+  "kv-reset",
+  "kv-out-of-range",
+] as const satisfies readonly ScriptFault["kind"][];
+export type EngineFaultKind = (typeof ENGINE_FAULTS)[number];
+
+export function isEngineFault(kind: ScriptFault["kind"]): kind is EngineFaultKind {
+  return ENGINE_FAULTS.some((known) => known === kind);
+}
 
 /** One rule of a script: the first whose pattern is found in the decoded prompt applies. */
 export interface ScriptRule {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { EngineCore } from "../../../src/simulator/core/engine-core.ts";
+import { ROOT_HASH } from "../../../src/simulator/core/kv-cache.ts";
+import type { KvEvent } from "../../../src/simulator/core/kv-events.ts";
 import { type CoreOptions, defaultCoreOptions } from "../../../src/simulator/core/options.ts";
 import type { Sequence } from "../../../src/simulator/core/sequence.ts";
 
@@ -50,6 +52,24 @@ function drain(engine: EngineCore, from = 0): number {
     engine.endStep(now);
   }
   return now;
+}
+
+/** Applies an event to what is cached, as copies by hash. */
+function follow(mirror: Map<number, number>, event: KvEvent): void {
+  const add = (hash: number, change: number) => {
+    const copies = (mirror.get(hash) ?? 0) + change;
+    if (copies > 0) mirror.set(hash, copies);
+    else mirror.delete(hash);
+  };
+  if (event.kind === "stored") for (const { hash } of event.blocks) add(hash, 1);
+  else if (event.kind === "removed") for (const hash of event.hashes) add(hash, -1);
+  else mirror.clear();
+}
+
+function copiesOf(engine: EngineCore): Map<number, number> {
+  const copies = new Map<number, number>();
+  for (const { hash } of engine.cache.blocks()) copies.set(hash, (copies.get(hash) ?? 0) + 1);
+  return copies;
 }
 
 describe("batching", () => {
@@ -164,17 +184,21 @@ describe("prefix cache", () => {
     expect(second.cached).toBe(48);
   });
 
-  test("requests that run at the same time share the blocks of a common prefix", () => {
-    const engine = core();
+  test.each([
+    // 10 blocks of the first and its next, one more prompt block of the second and its next.
+    ["copies", 13, 11],
+    // The second prompt's last block gives way to the first's.
+    ["shares", 12, 10],
+  ] as const)("requests at the same time share the blocks of a common prefix: %s", (duplicates, inUse, cached) => {
+    const engine = core({ duplicates });
     const prompt = range(0, 160);
     const pair = [submit(engine, prompt, 4), submit(engine, prompt, 4)];
     engine.beginStep(0);
     expect(pair[1]!.cached).toBe(144);
-    // 10 blocks of the first and its next, one more prompt block of the second and its next.
-    expect(engine.load().blocksInUse).toBe(13);
+    expect(engine.load().blocksInUse).toBe(inUse);
     engine.endStep(1);
     drain(engine, 1);
-    expect(engine.load().blocksInUse).toBe(0);
+    expect(engine.load()).toMatchObject({ blocksInUse: 0, blocksCached: cached });
   });
 
   test("without prefix caching nothing is found and nothing stays", () => {
@@ -248,7 +272,7 @@ describe("aborts", () => {
   });
 });
 
-test("no block is lost over random runs, and every request gets its own tokens", () => {
+test("no block is lost over random runs, events mirror the cache, and every request gets its own tokens", () => {
   let state = 42;
   const random = (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -261,7 +285,11 @@ test("no block is lost over random runs, and every request gets its own tokens",
       kvTokens: 16 * (20 + random(60)),
       prefillChunk: 16 + random(200),
       maxRunning: 1 + random(12),
+      duplicates: run % 2 === 0 ? "shares" : "copies",
     });
+    const { events } = engine.cache;
+    events.listening = true;
+    const mirror = new Map<number, number>();
     const limit = engine.cache.totalBlocks * 16;
     const all: Watched[] = [];
     const aborted = new Set<Watched>();
@@ -285,6 +313,10 @@ test("no block is lost over random runs, and every request gets its own tokens",
         expect(new Set(sequence.blocks).size).toBe(sequence.blocks.length);
       }
       engine.endStep(step + 1);
+      for (const event of events.take() ?? []) follow(mirror, event);
+      expect(mirror).toEqual(copiesOf(engine));
+      if (engine.options.duplicates === "shares")
+        for (const { parent } of engine.cache.blocks()) expect(parent === ROOT_HASH || mirror.has(parent!)).toBe(true);
     }
     drain(engine, 1000);
     expect(engine.load()).toMatchObject({ running: 0, waiting: 0, blocksInUse: 0 });

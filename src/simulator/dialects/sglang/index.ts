@@ -100,14 +100,14 @@ export const sglang: Dialect = {
 };
 
 /** `max_context_length` is the capacity of the KV cache, as the servicer has it. */
-function modelInfo({ model, driver }: SimulatorHost): PlainMessage {
+function modelInfo({ model, ranks }: SimulatorHost): PlainMessage {
   return {
     model_path: model.path,
     tokenizer_path: model.path,
     is_generation: model.poolingDim === undefined,
     weight_version: "default",
     served_model_name: model.servedName,
-    max_context_length: driver.core.options.kvTokens,
+    max_context_length: ranks.options.kvTokens,
     vocab_size: model.vocabSize,
     model_type: model.modelType,
     architectures: model.architectures,
@@ -121,15 +121,14 @@ function modelInfo({ model, driver }: SimulatorHost): PlainMessage {
 
 function serverInfo({
   model,
-  driver,
+  ranks,
   open,
   startedAt,
   protocol,
   waitsForReasoning,
   grammarBackend,
-  dataParallelSize,
 }: SimulatorHost): PlainMessage {
-  const { options } = driver.core;
+  const { options } = ranks;
   const uptime = (performance.now() - startedAt) / 1000;
   const news = {
     engine_reasoning_parser: waitsForReasoning ? "qwen3" : "",
@@ -144,7 +143,7 @@ function serverInfo({
       served_model_name: model.servedName,
       context_length: model.contextLength,
       tp_size: 1,
-      dp_size: dataParallelSize,
+      dp_size: ranks.size,
       pp_size: 1,
       load_balance_method: "round_robin",
       disaggregation_mode: "null",
@@ -171,15 +170,19 @@ function loads(host: SimulatorHost, request: PlainMessage, call: ServerCall): Pl
     return undefined;
   }
   const has = (section: string) => asked.length === 0 || asked.includes("all") || asked.includes(section);
-  const load = host.driver.core.load();
-  const { kvTokens } = host.driver.core.options;
-  const rank: PlainMessage = {
-    ...rankLoad(host),
-    ...(has("memory") ? { memory: { weight_gb: 1, kv_cache_gb: 1, graph_gb: 0, token_capacity: kvTokens } } : {}),
-    ...(has("queues") ? { queues: { waiting: load.waiting, grammar: 0, paused: 0, retracted: load.preemptions } } : {}),
-    ...(has("disagg") ? { disaggregation: { mode: "null" } } : {}),
-  };
-  return loadsReply(VERSION, rank, request["dp_rank"]);
+  const { options } = host.ranks;
+  const { kvTokens } = options;
+  const told = host.ranks.loads().map(
+    (load, rank): PlainMessage => ({
+      ...rankLoad(rank, load, options),
+      ...(has("memory") ? { memory: { weight_gb: 1, kv_cache_gb: 1, graph_gb: 0, token_capacity: kvTokens } } : {}),
+      ...(has("queues")
+        ? { queues: { waiting: load.waiting, grammar: 0, paused: 0, retracted: load.preemptions } }
+        : {}),
+      ...(has("disagg") ? { disaggregation: { mode: "null" } } : {}),
+    }),
+  );
+  return loadsReply(VERSION, told, request["dp_rank"]);
 }
 
 function embed(host: SimulatorHost, request: PlainMessage, call: ServerCall): undefined {

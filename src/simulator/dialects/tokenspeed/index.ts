@@ -115,15 +115,14 @@ function modelInfo({ model, protocol }: SimulatorHost): PlainMessage {
 
 function serverInfo({
   model,
-  driver,
+  ranks,
   open,
   startedAt,
   protocol,
   waitsForReasoning,
   grammarBackend,
-  dataParallelSize,
 }: SimulatorHost): PlainMessage {
-  const { options } = driver.core;
+  const { options } = ranks;
   const uptime = (performance.now() - startedAt) / 1000;
   const news = {
     engine_reasoning_parser: waitsForReasoning ? "qwen3" : "",
@@ -141,7 +140,7 @@ function serverInfo({
       max_running_requests: options.maxRunning,
       page_size: options.blockSize,
       // New servicers name it only where ranks can be pinned.
-      ...(protocol === "0.4.14" || dataParallelSize > 1 ? { dp_size: dataParallelSize } : {}),
+      ...(protocol === "0.4.14" || ranks.size > 1 ? { dp_size: ranks.size } : {}),
       ...(protocol === "0.4.14" ? {} : news),
     },
     scheduler_info: { max_total_num_tokens: options.kvTokens },
@@ -155,20 +154,24 @@ function serverInfo({
   };
 }
 
-function loads(host: SimulatorHost, request: PlainMessage, isOld: boolean): PlainMessage {
-  const all = rankLoad(host);
-  const load = host.driver.core.load();
-  const rank: PlainMessage = {
-    dp_rank: all["dp_rank"],
-    num_running_reqs: all["num_running_reqs"],
-    num_waiting_reqs: all["num_waiting_reqs"],
-    num_total_reqs: all["num_total_reqs"],
-    num_used_tokens: all["num_used_tokens"],
-    max_total_num_tokens: all["max_total_num_tokens"],
-    token_usage: all["token_usage"],
-    ...(isOld
-      ? {}
-      : { max_running_requests: all["max_running_requests"], active_token_usage: load.blocksInUse / load.blocksTotal }),
-  };
-  return loadsReply("tokenspeed", rank, request["dp_rank"]);
+function loads({ ranks }: SimulatorHost, request: PlainMessage, isOld: boolean): PlainMessage {
+  const told = ranks.loads().map((load, rank): PlainMessage => {
+    const all = rankLoad(rank, load, ranks.options);
+    return {
+      dp_rank: rank,
+      num_running_reqs: all["num_running_reqs"],
+      num_waiting_reqs: all["num_waiting_reqs"],
+      num_total_reqs: all["num_total_reqs"],
+      num_used_tokens: all["num_used_tokens"],
+      max_total_num_tokens: all["max_total_num_tokens"],
+      token_usage: all["token_usage"],
+      ...(isOld
+        ? {}
+        : {
+            max_running_requests: all["max_running_requests"],
+            active_token_usage: load.blocksInUse / load.blocksTotal,
+          }),
+    };
+  });
+  return loadsReply("tokenspeed", told, request["dp_rank"]);
 }

@@ -57,18 +57,19 @@ export const tokenspeedRequests: GenerateReader = {
       prompt: tokenIds(part(request, "tokenized")["input_ids"]),
       sampling: sampling(request),
       stream: request["stream"] === true,
+      rank: rank as number | undefined,
       extra: {
         ...(rank === undefined ? {} : { data_parallel_rank: rank }),
         ...(pair === undefined ? {} : { kv_bootstrap_info: pair }),
       },
     };
   },
-  refusal(request, { sampling: s, prompt }, { model, grammarBackend, dataParallelSize }) {
+  refusal(request, { sampling: s, prompt }, { model, grammarBackend, ranks }) {
     if (request["tokenized"] === undefined || prompt.length === 0)
       return invalid("tokenized input_ids must not be empty");
     const rank = request["data_parallel_rank"];
-    if (rank !== undefined && !((rank as number) >= 0 && (rank as number) < dataParallelSize))
-      return invalid(`data_parallel_rank ${String(rank)} is out of range [0, ${dataParallelSize})`);
+    if (rank !== undefined && !((rank as number) >= 0 && (rank as number) < ranks.size))
+      return invalid(`data_parallel_rank ${String(rank)} is out of range [0, ${ranks.size})`);
     return invalid(usualProblem(s, prompt, model) ?? constraintProblem(s, grammarBackend));
   },
   dead: "The engine is not alive",

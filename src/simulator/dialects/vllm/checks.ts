@@ -13,10 +13,10 @@ const TENSOR_TYPES = ["float32", "int64", "uint32", "bfloat16", "float16", "uint
 export function refusal(
   request: VllmGenerateRequest,
   prompt: Uint32Array,
-  { model, dataParallelSize }: Pick<SimulatorHost, "model" | "dataParallelSize">,
+  { model, ranks }: Pick<SimulatorHost, "model" | "ranks">,
 ): string | undefined {
   return (
-    inputProblem(request, dataParallelSize) ??
+    inputProblem(request, ranks.size) ??
     samplingProblem(request.sampling, model.vocabSize) ??
     promptProblem(prompt, model)
   );

@@ -94,6 +94,7 @@ function generate(host: SimulatorHost): GrpcMethod {
       prompt,
       sampling,
       stream,
+      rank: request.dataParallelRank,
       constraintWaits: host.waitsForReasoning,
       extra: {
         ...(request.kvTransferParamsJson !== undefined

@@ -1,4 +1,6 @@
 import type { WireWriter } from "../../../protobuf/writer.ts";
+import type { CoreOptions } from "../../core/options.ts";
+import type { CoreLoad } from "../../core/step.ts";
 import type { SimulatorHost } from "../../host.ts";
 
 const VERSION = "0.32.0";
@@ -22,8 +24,8 @@ export function modelInfo({ model }: SimulatorHost, w: WireWriter): void {
 
 /** GetServerInfoResponse; members 1 to 5 stay empty, as the servicer leaves them. */
 export function serverInfo(host: SimulatorHost, w: WireWriter): void {
-  const { options } = host.driver.core;
-  w.uint(9, host.dataParallelSize);
+  const { options } = host.ranks;
+  w.uint(9, host.ranks.size);
   w.text(11, "auto");
   w.uint(12, options.blockSize);
   w.text(14, "torch.bfloat16");
@@ -33,27 +35,33 @@ export function serverInfo(host: SimulatorHost, w: WireWriter): void {
   w.text(24, host.waitsForReasoning ? "after_reasoning" : "first_token");
 }
 
-/** GetLoadsResponse with one rank; asked-for ranks and sections are ignored. Old servicers fill four figures. */
+/** GetLoadsResponse; asked-for ranks and sections are ignored. Old servicers tell rank 0 alone, with four figures. */
 export function loads(host: SimulatorHost, w: WireWriter): void {
-  const { options } = host.driver.core;
-  const load = host.driver.core.load();
-  const usage = load.blocksInUse / load.blocksTotal;
+  const isOld = host.protocol === "0.4.14";
+  const all = host.ranks.loads();
+  const told = isOld ? all.slice(0, 1) : all;
   w.text(1, new Date().toISOString().replace("Z", "000+00:00"));
   w.text(2, VERSION);
-  w.uint(3, 1);
-  const mark = w.begin(4);
-  w.uint(2, load.running);
-  w.uint(3, load.waiting);
-  w.uint(4, load.running + load.waiting);
+  w.uint(3, told.length);
+  for (const [rank, load] of told.entries()) {
+    const mark = w.begin(4);
+    rankFigures(w, rank, load, host.ranks.options, isOld);
+    w.end(mark);
+  }
+}
+
+function rankFigures(w: WireWriter, rank: number, load: CoreLoad, options: CoreOptions, isOld: boolean): void {
+  const usage = load.blocksInUse / load.blocksTotal;
   const number = (field: number, value: number) => {
     if (value === 0) return;
     w.double(field, value);
   };
+  w.uint(1, rank);
+  w.uint(2, load.running);
+  w.uint(3, load.waiting);
+  w.uint(4, load.running + load.waiting);
   number(7, usage);
-  if (host.protocol === "0.4.14") {
-    w.end(mark);
-    return;
-  }
+  if (isOld) return;
   w.uint(5, load.blocksInUse * options.blockSize);
   w.uint(6, load.blocksTotal * options.blockSize);
   number(8, load.throughput);
@@ -61,5 +69,4 @@ export function loads(host: SimulatorHost, w: WireWriter): void {
   number(10, usage);
   w.uint(11, options.maxRunning);
   w.uint(12, load.waitingUncachedTokens);
-  w.end(mark);
 }
