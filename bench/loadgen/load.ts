@@ -1,7 +1,7 @@
 /** Sends a load to a gateway and times every event of the answers. */
-import { Connection } from "./connection.ts";
 import { measure, type Send } from "./measure.ts";
 import type { LoadOptions } from "./options.ts";
+import { Pool } from "./pool.ts";
 import { promptText } from "./prompts.ts";
 import { Reply } from "./reply.ts";
 import type { LoadResult } from "./result.ts";
@@ -29,30 +29,6 @@ function requestMessage(options: LoadOptions, index: number): Buffer {
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${body}`);
-}
-
-/** Connections that are open and free, for one gateway. */
-class Pool {
-  private readonly free: Connection[] = [];
-  private readonly all: Connection[] = [];
-
-  constructor(private readonly url: URL) {}
-
-  take(): Connection {
-    const free = this.free.pop();
-    if (free !== undefined) return free;
-    const connection = new Connection(this.url.hostname, Number(this.url.port || 80));
-    this.all.push(connection);
-    return connection;
-  }
-
-  give(connection: Connection): void {
-    this.free.push(connection);
-  }
-
-  close(): void {
-    for (const connection of this.all) connection.close();
-  }
 }
 
 function prepareRequest(options: LoadOptions, pool: Pool, index: number): Send {

@@ -43,7 +43,7 @@ async function openLoop(
 }
 
 /** Waits for a moment. Timers step by a millisecond; the rest is spun away through the event loop where asked. */
-async function until(moment: number, exact: boolean): Promise<void> {
+export async function until(moment: number, exact: boolean): Promise<void> {
   for (;;) {
     const left = moment - performance.now();
     if (left <= 0) return;
