@@ -27,6 +27,11 @@ const prefillProblem = (value: string): string | undefined => {
 const endpointProblem = (value: string): string | undefined =>
   /^tcp:\/\/(\*|[^:/]+|\[[\da-fA-F:]+\]):\d{1,5}$/.test(value) ? undefined : "must be tcp://host:port or tcp://*:port";
 
+const redisProblem = (value: string): string | undefined =>
+  /^(redis|valkey)s?:$/.test(URL.parse(value)?.protocol ?? "")
+    ? undefined
+    : "must be a redis://, rediss://, valkey:// or valkeys:// URL";
+
 /** Who gets a request. Names and defaults are SMG's where it has them. */
 export const routingOptions = {
   policy: {
@@ -201,6 +206,7 @@ export const routingOptions = {
     flag: "routing-redis-url",
     type: "string",
     secret: true,
+    check: redisProblem,
     group: "Prefix index",
     help: "Redis or Valkey through which several gateways share what they guess of the workers' caches.",
   },

@@ -7,22 +7,22 @@
 import type { RootKey } from "../threads/prefix-types.ts";
 import type { MediaSpan } from "./ask.ts";
 
-/** Changed whenever keys are made in another way. */
-const VERSION = 1;
+/** Changed whenever keys are made in another way; below 256. */
+export const CHAIN_VERSION = 1;
 
 const PRIMES = [0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x27d4eb2f] as const;
 const [P0, P1, P2, P3] = PRIMES;
 
 /** The chain's beginning for prompts of a model in blocks of one size. Adapters and salts keep caches apart. */
 export function chainRoot(model: string, blockSize: number, lora?: string, cacheSalt?: string): RootKey {
-  const key = new Int32Array([VERSION, blockSize]);
+  const key = new Int32Array([CHAIN_VERSION, blockSize]);
   for (const part of [model, lora, cacheSalt]) foldText(key, part);
   return [key[0]!, key[1]!];
 }
 
 /** A hash of a text, as chains take in what media show. */
 export function textKey(text: string): RootKey {
-  const key = new Int32Array([VERSION, 0]);
+  const key = new Int32Array([CHAIN_VERSION, 0]);
   foldText(key, text);
   return [key[0]!, key[1]!];
 }
