@@ -46,6 +46,8 @@ export interface PrefixReader {
 
 /** What control does. */
 export interface PrefixWriter {
+  /** Blocks that there is room for: positions are below it. */
+  readonly capacity: number;
   /** A member for a worker's slot on the fleet board and a rank. Throws RangeError when there are too many. */
   claim(slot: number, rank: number): number;
   /** It has left: all that it held is forgotten at once, and its number may be given again. */

@@ -21,6 +21,10 @@ export class ControlPrefixes implements PrefixWriter {
     this.sweeper = new PrefixSweep(board, this.table, this.owner);
   }
 
+  get capacity(): number {
+    return this.board.capacity;
+  }
+
   claim(slot: number, rank: number): number {
     const { board } = this;
     this.forgetAll();
