@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 import type { DispatchObserver } from "./dispatch/observer.ts";
 import type { TimeLimits } from "./dispatch/policy.ts";
 import type { Beating, Pulse } from "./dispatch/pulse.ts";
-import type { Booking, Outcome } from "./lease.ts";
+import type { Booking, ChoiceNote, Outcome, RouteTrace } from "./lease.ts";
 import type { WorkerEntry } from "./snapshot.ts";
 
 /** A circuit breaker changed. */
@@ -32,6 +32,8 @@ export class Place<E> implements Booking, Beating {
   /** Something has come since the last beat. */
   private hasMoved = false;
   private isHeld = false;
+  /** What was cached is told. */
+  private isCounted = false;
   /** When something last came, or could not come. */
   private movedAt = 0;
   private limits: Limited | undefined;
@@ -40,11 +42,26 @@ export class Place<E> implements Booking, Beating {
     private readonly around: Surroundings,
     readonly worker: WorkerEntry,
     readonly engine: E,
+    /** As booked. */
     private readonly tokens: number,
-    readonly isProbe: boolean,
+    readonly choice: ChoiceNote,
+    private readonly trace?: RouteTrace,
   ) {
-    this.isTrying = isProbe;
-    around.observer.chosen(worker);
+    this.isTrying = this.isProbe;
+    if (trace === undefined) return;
+    trace.worker = worker.id;
+    trace.predictedTokens = choice.predictedTokens;
+  }
+
+  get isProbe(): boolean {
+    return this.choice.branch === "probe";
+  }
+
+  cached(tokens: number, promptTokens = this.choice.promptTokens): void {
+    if (this.isCounted) return;
+    this.isCounted = true;
+    if (this.trace !== undefined) this.trace.cachedTokens = tokens;
+    this.around.observer.cached(this.worker, this.choice, tokens, promptTokens);
   }
 
   begun(): void {

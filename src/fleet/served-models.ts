@@ -1,6 +1,7 @@
 /** What the names of models stand for in one serving thread, and who serves them. */
 import type { ChatTemplate } from "../template/chat-template.ts";
 import type { CachedTokenizer } from "../tokenizer/cache/cached-tokenizer.ts";
+import { type Crews, type Legs, seatsOf } from "./crew.ts";
 import {
   type FleetSnapshot,
   HTTP_DIALECT,
@@ -23,13 +24,6 @@ export interface Model {
   readonly features: number;
 }
 
-/** Workers of one kind by their part of the work. */
-export interface Legs {
-  readonly regular: WorkerEntry[];
-  readonly prefill: WorkerEntry[];
-  readonly decode: WorkerEntry[];
-}
-
 /** What one name of a model stands for, and who serves it in either way. */
 export interface Named {
   readonly id: string;
@@ -42,29 +36,31 @@ export interface Named {
 /** What of a model outlives a change of the fleet: all that is dear to make. */
 export type Loaded = Pick<Model, "entry" | "tokenizer" | "template">;
 
-const noLegs = (): Legs => ({ regular: [], prefill: [], decode: [] });
-
 /** Everything by the names that clients may use. `loaded` makes, or finds, what belongs to a model that is served as token ids. */
-export function namesOf(snapshot: FleetSnapshot, loaded: (entry: ModelEntry) => Loaded): Map<string, Named> {
+export function namesOf(
+  snapshot: FleetSnapshot,
+  crews: Crews,
+  loaded: (entry: ModelEntry) => Loaded,
+): Map<string, Named> {
+  const workersOf = Map.groupBy(snapshot.workers, ({ model }) => model);
+  const legsOf = (model: string, isHttp: boolean): Legs =>
+    crews.legs(
+      model,
+      workersOf.get(model)?.filter(({ dialect }) => (dialect === HTTP_DIALECT) === isHttp),
+    );
   const byId = new Map<string, Named>();
   const named = (id: string): Named => {
     let found = byId.get(id);
     if (found === undefined) {
-      found = { id, tokens: undefined, http: undefined, tokenWorkers: noLegs(), httpWorkers: noLegs() };
+      const [tokenWorkers, httpWorkers] = [legsOf(id, false), legsOf(id, true)];
+      found = { id, tokens: undefined, http: undefined, tokenWorkers, httpWorkers };
       byId.set(id, found);
     }
     return found;
   };
-  for (const worker of snapshot.workers) {
-    const { role = "regular" } = worker;
-    if (role === "encode") continue;
-    const { tokenWorkers, httpWorkers } = named(worker.model);
-    (worker.dialect === HTTP_DIALECT ? httpWorkers : tokenWorkers)[role].push(worker);
-  }
   for (const entry of snapshot.models) {
     const its = named(entry.id);
-    const { regular, prefill, decode } = its.tokenWorkers;
-    const workers = [...regular, ...prefill, ...decode];
+    const workers = seatsOf(its.tokenWorkers).map(({ worker }) => worker);
     its.tokens = {
       ...loaded(entry),
       eosTokenIds: new Set(entry.eosTokenIds),

@@ -4,13 +4,16 @@ import { ModelNotFoundError, NotOfferedError, NoWorkersError } from "../errors.t
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import type { RetryBudget } from "../threads/limit-board.ts";
 import { type Clock, systemClock } from "./clock.ts";
+import { type Crew, Crews, type Legs, seatsOf } from "./crew.ts";
 import { type DispatchObserver, UNOBSERVED } from "./dispatch/observer.ts";
 import { DEFAULT_POLICY, type DispatchPolicy } from "./dispatch/policy.ts";
 import { Pulse } from "./dispatch/pulse.ts";
 import { EnginePool } from "./engine-pool.ts";
+import type { RouteReport } from "./explain.ts";
 import type { HttpLease, Lease, LeaseAsk, LeasePair } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
-import { httpModels, type Legs, type Model, type Named, namesOf } from "./served-models.ts";
+import { ownRouting, type Routing } from "./routing.ts";
+import { httpModels, type Model, type Named, namesOf } from "./served-models.ts";
 import {
   emptyFleet,
   type FleetSnapshot,
@@ -48,6 +51,8 @@ export interface ViewOptions {
   /** Told of what becomes of this thread's requests. */
   readonly observer?: DispatchObserver | undefined;
   readonly clock?: Clock | undefined;
+  /** By what workers are chosen; absent: as without settings, and by what this thread alone knows. */
+  readonly routing?: Routing | undefined;
   /** Absent: as many retries as anybody likes. */
   readonly retryBudget?: RetryBudget | undefined;
   /** A template of a model does not compile: chats that need it are refused. */
@@ -55,8 +60,6 @@ export interface ViewOptions {
 }
 
 const UNLIMITED: RetryBudget = { deposit() {}, retryToken: () => true };
-
-const everyPart = ({ regular, prefill, decode }: Legs): readonly WorkerEntry[] => [...regular, ...prefill, ...decode];
 
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
 export class FleetView {
@@ -71,6 +74,7 @@ export class FleetView {
   readonly clock: Clock;
   private readonly stopClock: () => void;
   private readonly tokenizers: ViewTokenizers;
+  private readonly crews: Crews;
   private readonly choice: WorkerChoice;
   /** A name that stands for another model here. */
   private readonly redirected: readonly [name: string, other: string] | undefined = undefined;
@@ -88,9 +92,11 @@ export class FleetView {
       observer = UNOBSERVED,
       clock,
       retryBudget = UNLIMITED,
+      routing = ownRouting(),
       onBrokenTemplate = () => {},
     }: ViewOptions = {},
   ) {
+    this.crews = new Crews(routing);
     this.tokenizers = new ViewTokenizers(cacheChecks, onBrokenTemplate);
     this.retryBudget = retryBudget;
     this.policy = policy;
@@ -98,7 +104,8 @@ export class FleetView {
     const own = systemClock();
     this.clock = clock ?? own;
     this.stopClock = () => own.close();
-    this.choice = new WorkerChoice({ board, thread, clock: this.clock, pulse: new Pulse(this.clock), observer });
+    const around = { board, thread, clock: this.clock, pulse: new Pulse(this.clock), observer };
+    this.choice = new WorkerChoice(around, routing);
     this.engines = new EnginePool(createEngine);
     this.httpEngines = new EnginePool(createHttpEngine);
   }
@@ -107,7 +114,7 @@ export class FleetView {
   apply(snapshot: FleetSnapshot): void {
     const before = new Map([...this.names.values()].map(({ id, tokens }) => [id, tokens]));
     this.snapshot = snapshot;
-    this.names = namesOf(snapshot, (entry) => this.tokenizers.loaded(entry, before.get(entry.id)));
+    this.names = namesOf(snapshot, this.crews, (entry) => this.tokenizers.loaded(entry, before.get(entry.id)));
     this.engines.keep(snapshot.workers);
     this.httpEngines.keep(snapshot.workers);
   }
@@ -171,8 +178,8 @@ export class FleetView {
   /** Of a model with workers of both kinds: the kind of the one that is loaded least. */
   kindOfNext(name: string): "tokens" | "http" {
     const its = this.named(name);
-    const workers = its === undefined ? [] : [...everyPart(its.tokenWorkers), ...everyPart(its.httpWorkers)];
-    const best = this.choice.best(workers);
+    const seats = its === undefined ? [] : [...seatsOf(its.tokenWorkers), ...seatsOf(its.httpWorkers)];
+    const best = this.choice.best(seats);
     return best?.dialect === HTTP_DIALECT ? "http" : "tokens";
   }
 
@@ -206,12 +213,16 @@ export class FleetView {
   }
 
   /**
-   * Books a place at the least loaded worker that can do what is asked. Workers that could not be reached a moment ago come last.
-   * Throws UnsupportedError where no worker of the model ever can, NoWorkersError where none can now.
+   * Books a place at a worker that can do what is asked, chosen by the policy of the model. Workers that could not be reached a moment ago
+   * come last. Throws UnsupportedError where no worker of the model ever can, NoWorkersError where none can now.
    */
   lease(model: Model, ask: LeaseAsk = {}): Lease {
-    const { id } = model.entry;
-    return this.choice.book(id, this.names.get(id)?.tokenWorkers.regular ?? [], ask, this.engines);
+    return this.choice.book(this.legsOf(model).regular, ask, this.engines);
+  }
+
+  /** The same at a worker that runs nothing. */
+  leaseIdle(model: Model, ask: LeaseAsk): Lease {
+    return this.lease(model, { ...ask, isIdle: true });
   }
 
   /**
@@ -219,9 +230,9 @@ export class FleetView {
    * take over while one of the parts has no worker that is ready.
    */
   isSplit(model: Model): boolean {
-    const legs = this.names.get(model.entry.id)?.tokenWorkers;
-    if (legs === undefined || legs.prefill.length === 0 || legs.decode.length === 0) return false;
-    return legs.regular.length === 0 || (this.hasReady(legs.prefill) && this.hasReady(legs.decode));
+    const { regular, prefill, decode } = this.legsOf(model);
+    if (prefill.seats.length === 0 || decode.seats.length === 0) return false;
+    return regular.seats.length === 0 || (this.hasReady(prefill) && this.hasReady(decode));
   }
 
   /**
@@ -229,34 +240,32 @@ export class FleetView {
    * of the same zone as the other (their label `zone`) comes first. Throws as `lease`, and then nothing is booked.
    */
   leasePair(model: Model, ask: LeaseAsk = {}): LeasePair {
-    const { id } = model.entry;
-    const { prefill: prefills = [], decode: decodes = [] } = this.names.get(id)?.tokenWorkers ?? {};
-    const prefill = this.choice.book(id, prefills, ask, this.engines);
+    const legs = this.legsOf(model);
+    const prefill = this.choice.book(legs.prefill, ask, this.engines);
+    const { trace: _, ...asked } = ask; // what was cached is for the other one to tell
+    const zone = prefill.worker.labels?.["zone"];
     try {
-      return { prefill, decode: this.choice.book(id, decodes, { ...ask, tokens: 0 }, this.engines) };
+      return { prefill, decode: this.choice.book(legs.decode, { ...asked, tokens: 0 }, this.engines, zone) };
     } catch (error) {
       prefill.done("neutral");
       throw error;
     }
   }
 
-  private hasReady(workers: readonly WorkerEntry[]): boolean {
-    return workers.some(({ slot }) => this.board.state(slot) === WorkerState.ready);
+  /** Of the model as it is now: the one that is asked about may be of an earlier state of the fleet. */
+  private legsOf({ entry: { id } }: Model): Legs {
+    return this.names.get(id)?.tokenWorkers ?? this.crews.legs(id);
   }
 
-  /** The same at a worker that runs nothing. */
-  leaseIdle(model: Model, ask: LeaseAsk): Lease {
-    const lease = this.lease(model, ask);
-    if (!lease.isProbe && this.board.running(lease.worker.slot) <= 1) return lease;
-    lease.done("neutral");
-    throw new NoWorkersError(model.entry.id);
+  private hasReady({ seats }: Crew): boolean {
+    return seats.some(({ slot }) => this.board.state(slot) === WorkerState.ready);
   }
 
   /** The same among the HTTP workers of a model, by its name or alias. Throws ModelNotFoundError, too. */
   leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
     const its = this.named(name);
     if (its === undefined) throw this.unknown(name);
-    return this.choice.book(its.id, its.httpWorkers.regular, ask, this.httpEngines);
+    return this.choice.book(its.httpWorkers.regular, ask, this.httpEngines);
   }
 
   /** Control has taken a worker out: what has not begun there, at whatever rank, goes elsewhere. */
@@ -264,6 +273,22 @@ export class FleetView {
     this.lost.lost(slot);
     for (const worker of this.snapshot.workers)
       if (worker.home === slot && worker.slot !== slot) this.lost.lost(worker.slot);
+  }
+
+  /**
+   * Where a request to a model, by its name or alias, would go now, and why; nothing is booked, and nothing changes. Throws as `entry`, and
+   * UnsupportedError.
+   */
+  explain(name: string, ask: LeaseAsk): RouteReport {
+    const its = this.named(name);
+    if (its === undefined) throw this.unknown(name);
+    const way = this.way(name);
+    const isHttp = way === "http" || (way === "both" && this.kindOfNext(name) === "http");
+    const legs = isHttp ? its.httpWorkers : its.tokenWorkers;
+    if (isHttp || its.tokens === undefined || !this.isSplit(its.tokens)) return this.choice.explain(legs.regular, ask);
+    const report = this.choice.explain(legs.prefill, ask);
+    const zone = legs.prefill.seats.find(({ id }) => id === report.chosen)?.zone;
+    return { ...report, decode: this.choice.explain(legs.decode, { ...ask, tokens: 0 }, zone) };
   }
 
   /** It was not taken out of the fleet. */

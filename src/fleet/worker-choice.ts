@@ -1,120 +1,192 @@
 /** Which worker gets a request. */
-import { fieldsOf } from "../engines/features.ts";
-import { NoWorkersError, UnsupportedError } from "../errors.ts";
+
+import { NoWorkersError } from "../errors.ts";
+import type { RouteAsk } from "../routing/ask.ts";
 import { type LoadOf, leastLoad } from "../routing/least-load.ts";
-import { WorkerState } from "../threads/fleet-board.ts";
+import type { Branch, Choice, PolicyContext } from "../routing/policy.ts";
+import { BoardLoad } from "./board-load.ts";
+import { Candidates, unsupported } from "./candidates.ts";
+import { type Crew, NO_MEMBER, type Seat } from "./crew.ts";
 import type { EnginePool } from "./engine-pool.ts";
-import type { LeaseAsk } from "./lease.ts";
+import { type RouteReport, reportOf } from "./explain.ts";
+import type { ChoiceNote, LeaseAsk } from "./lease.ts";
 import { Place, type Surroundings } from "./place.ts";
+import type { Routing } from "./routing.ts";
 import type { WorkerEntry } from "./snapshot.ts";
 
-/** Workers that may get a request. */
-interface Candidates {
-  /** Some worker can do what is asked, if not now. */
-  isAble: boolean;
-  readonly reachable: WorkerEntry[];
-  /** They could not be reached a moment ago. */
-  readonly avoided: WorkerEntry[];
-  /** Their circuit breakers are not closed. */
-  readonly broken: WorkerEntry[];
-}
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Branches of a policy that any of several workers might have come from: none has the prompt, or all that do are alike. */
+const OPEN: ReadonlySet<Branch> = new Set(["tie", "miss", "turn"]);
 
 /** Chooses by the board for one thread. */
 export class WorkerChoice {
-  private readonly load: LoadOf<WorkerEntry>;
+  private readonly load: BoardLoad;
+  private readonly plainLoad: LoadOf<Seat>;
+  private readonly candidates: Candidates;
+  private readonly context: Mutable<PolicyContext>;
+  private crew: Crew | undefined;
   private turn = 0;
 
-  constructor(private readonly around: Surroundings) {
-    const { board } = around;
-    this.load = {
+  constructor(
+    private readonly around: Surroundings,
+    private readonly routing: Routing,
+  ) {
+    const { board, observer } = around;
+    this.load = new BoardLoad(board);
+    this.plainLoad = {
       running: ({ slot }) => board.running(slot),
       queuedTokens: ({ slot }) => board.queuedTokens(slot),
       kvTenths: ({ slot }) => board.kvTenths(slot),
     };
+    this.candidates = new Candidates(board);
+    const { index, sticky, settings } = routing;
+    this.context = {
+      model: "",
+      leg: "regular",
+      load: this.load,
+      index,
+      sticky,
+      settings,
+      now: 0,
+      random: Math.random,
+      count: (branch) => observer.branched(this.crew!.policy.name, branch),
+    };
   }
 
-  /** Books a place there. Throws UnsupportedError where no worker ever can do what is asked, NoWorkersError where none can now. */
-  book<E extends { close(): void }>(
-    model: string,
-    workers: readonly WorkerEntry[],
-    { needs = 0, tokens = 0, tried }: LeaseAsk,
-    engines: EnginePool<E>,
-  ): Place<E> {
-    const { board, thread } = this.around;
+  /**
+   * Books a place there. `zone`: where workers are alike, one with this label is preferred. Throws UnsupportedError where no worker ever
+   * can do what is asked, NoWorkersError where none can now.
+   */
+  book<E extends { close(): void }>(crew: Crew, ask: LeaseAsk, engines: EnginePool<E>, zone?: string): Place<E> {
+    const { board, thread, clock, observer } = this.around;
+    const { tokens = ask.route?.tokens ?? 0 } = ask;
     for (;;) {
-      const now = this.around.clock.now();
-      const candidates = this.candidates(workers, needs, tried, now);
-      if (!candidates.isAble && workers.length > 0) throw unsupported(model, workers, needs);
-      const [worker, isProbe] = this.choose(model, candidates, tried !== undefined && tried.size > 0, now);
+      const now = clock.now();
+      const started = performance.now();
+      this.look(crew, ask, now);
+      const probe = this.probe(ask, now);
+      const choice = probe === undefined ? this.choose(crew, ask, tokens, now, zone) : undefined;
+      const seat = probe ?? choice!.worker;
+      const { worker, slot } = seat;
       let engine: E;
       try {
         engine = engines.get(worker);
       } catch (error) {
-        if (isProbe) board.breaker.probed(worker.slot, thread, "neutral", now);
+        if (probe !== undefined) board.breaker.probed(slot, thread, "neutral", now);
         throw error;
       }
-      if (board.book(worker.slot, thread, tokens, now)) return new Place(this.around, worker, engine, tokens, isProbe);
+      const predictedTokens = choice?.matchedTokens ?? 0;
+      const booked = Math.max(0, tokens - predictedTokens);
+      if (!board.book(slot, thread, booked, now)) continue;
+      if (choice !== undefined) this.promise(choice, now);
+      const note: ChoiceNote = {
+        policy: crew.policy.name,
+        branch: choice?.branch ?? "probe",
+        predictedTokens,
+        isExact: choice?.isExact ?? false,
+        promptTokens: ask.route?.tokens ?? tokens,
+      };
+      observer.chosen(worker, note, (performance.now() - started) / 1000);
+      return new Place(this.around, worker, engine, booked, note, ask.trace);
     }
   }
 
-  /** The one that would get a request now; nothing is booked. Undefined: none can take one. */
-  best(workers: readonly WorkerEntry[]): WorkerEntry | undefined {
-    const { reachable, avoided, broken } = this.candidates(workers, 0, undefined, this.around.clock.now());
-    const closed = reachable.length > 0 ? reachable : avoided;
-    return leastLoad(closed, this.load, this.turn) ?? broken[0];
+  /** What `book` would do, told in full; nothing is booked, and nothing changes. Throws UnsupportedError. */
+  explain(crew: Crew, ask: LeaseAsk, zone?: string): RouteReport {
+    const { board, clock } = this.around;
+    const { candidates, load } = this;
+    const now = clock.now();
+    const route = ask.route ?? { tokens: ask.tokens ?? 0 };
+    this.look(crew, ask, now);
+    const probe = this.wantsProbe(ask)
+      ? candidates.broken.find(({ slot }) => board.breaker.waitMs(slot, now) === 0)
+      : undefined;
+    const isOpen = probe === undefined && candidates.closed.length > 0;
+    const found = isOpen ? crew.policy.choose(candidates.closed, route, this.contextOf(crew, now), true) : undefined;
+    load.now = now;
+    return reportOf({
+      crew,
+      route,
+      choice: found === undefined || zone === undefined ? found : this.nearest(found, zone),
+      probe,
+      load,
+      index: this.routing.index,
+      stateOf: ({ slot }) => candidates.stateOf(slot),
+      excluded: (seat) => (seat === probe ? undefined : candidates.excluded(seat, ask)),
+    });
   }
 
-  private candidates(
-    workers: readonly WorkerEntry[],
-    needs: number,
-    tried: ReadonlySet<number> | undefined,
-    now: number,
-  ): Candidates {
-    const { board } = this.around;
-    const found: Candidates = { isAble: false, reachable: [], avoided: [], broken: [] };
-    for (const worker of workers) {
-      if (missing(worker, needs) !== 0) continue;
-      found.isAble = true;
-      const { slot } = worker;
-      if (board.state(slot) !== WorkerState.ready || tried?.has(slot) === true) continue;
-      if (!board.breaker.isClosed(slot)) found.broken.push(worker);
-      else (board.isAvoided(slot, now) ? found.avoided : found.reachable).push(worker);
-    }
-    return found;
+  /** The one that would get a request now, by its load alone; nothing is booked. Undefined: none can take one. */
+  best(seats: readonly Seat[]): WorkerEntry | undefined {
+    const { candidates } = this;
+    candidates.sort(seats, {}, this.around.clock.now());
+    return (leastLoad(candidates.closed, this.plainLoad, this.turn) ?? candidates.broken[0])?.worker;
+  }
+
+  /** Sorts the workers of a crew into those that can take the request, and the rest. */
+  private look(crew: Crew, ask: LeaseAsk, now: number): void {
+    const { candidates } = this;
+    candidates.sort(crew.seats, ask, now);
+    if (!candidates.isAble && crew.seats.length > 0) throw unsupported(crew.model, crew.seats, ask.needs ?? 0);
   }
 
   /**
-   * A worker, and whether it is tried after its circuit breaker was open. Such a try comes first, as there is one at a time, but is not
-   * made with a request that has failed elsewhere.
+   * A worker that is tried after its circuit breaker was open. Such a try comes first, as there is one at a time, but is not made with a
+   * request that has failed elsewhere.
    */
-  private choose(
-    model: string,
-    { reachable, avoided, broken }: Candidates,
-    hasFailed: boolean,
-    now: number,
-  ): readonly [WorkerEntry, boolean] {
-    const { board, thread } = this.around;
-    const closed = reachable.length > 0 ? reachable : avoided;
-    if (broken.length > 0 && (closed.length === 0 || !hasFailed)) {
-      const probe = broken.find(({ slot }) => board.breaker.tryProbe(slot, thread, now));
-      if (probe !== undefined) return [probe, true];
-    }
-    const worker = leastLoad(closed, this.load, this.turn++);
-    if (worker !== undefined) return [worker, false];
-    const waits = broken.map(({ slot }) => board.breaker.waitMs(slot, now)).filter(Number.isFinite);
-    throw new NoWorkersError(model, waits.length === 0 ? 1 : Math.max(1, Math.ceil(Math.min(...waits) / 1000)));
+  private wantsProbe({ tried }: LeaseAsk): boolean {
+    const { broken, closed } = this.candidates;
+    return broken.length > 0 && (closed.length === 0 || tried === undefined || tried.size === 0);
   }
-}
 
-/** Bits of `needs` that a worker lacks. One that told nothing of itself is taken at its best. */
-const missing = ({ facts }: WorkerEntry, needs: number): number => (facts === undefined ? 0 : needs & ~facts.features);
+  private probe(ask: LeaseAsk, now: number): Seat | undefined {
+    if (!this.wantsProbe(ask)) return undefined;
+    const { board, thread } = this.around;
+    for (const seat of this.candidates.broken) if (board.breaker.tryProbe(seat.slot, thread, now)) return seat;
+    return undefined;
+  }
 
-/** What is told where every worker lacks something: what the one lacks that lacks least. */
-function unsupported(model: string, workers: readonly WorkerEntry[], needs: number): UnsupportedError {
-  const lacks = workers.map((worker) => fieldsOf(missing(worker, needs)));
-  const fields = lacks.reduce((least, one) => (one.length < least.length ? one : least));
-  const param = fields.find((field) => !field.includes(" "));
-  return new UnsupportedError(`The engines of the model '${model}' do not offer ${fields.join(", ")}`, {
-    ...(param !== undefined && { param }),
-  });
+  private choose(crew: Crew, ask: LeaseAsk, tokens: number, now: number, zone: string | undefined): Choice<Seat> {
+    const { closed } = this.candidates;
+    if (closed.length === 0) throw this.nobody(crew.model, now);
+    const route: RouteAsk = ask.route ?? { tokens };
+    const choice = crew.policy.choose(closed, route, this.contextOf(crew, now));
+    return zone === undefined ? choice : this.nearest(choice, zone);
+  }
+
+  private contextOf(crew: Crew, now: number): PolicyContext {
+    this.crew = crew;
+    this.load.now = now;
+    const { context } = this;
+    context.model = crew.model;
+    context.leg = crew.leg;
+    context.now = now;
+    return context;
+  }
+
+  /** One of the zone that has as little to do, where the choice was open. */
+  private nearest(choice: Choice<Seat>, zone: string): Choice<Seat> {
+    const { worker } = choice;
+    if (worker.zone === zone || choice.matchedTokens > 0 || !OPEN.has(choice.branch)) return choice;
+    const { load } = this;
+    for (const other of this.candidates.closed) {
+      if (other.zone !== zone || other.priority < worker.priority) continue;
+      if (load.running(other) <= load.running(worker) && load.queuedTokens(other) <= load.queuedTokens(worker))
+        return { ...choice, worker: other, branch: "tie" };
+    }
+    return choice;
+  }
+
+  private promise({ worker, matchedTokens, chain }: Choice<Seat>, now: number): void {
+    if (chain === undefined || worker.member === NO_MEMBER) return;
+    this.routing.index.promise(chain, Math.floor(matchedTokens / chain.blockSize), worker.member, now);
+  }
+
+  private nobody(model: string, now: number): NoWorkersError {
+    const { breaker } = this.around.board;
+    let wait = Number.POSITIVE_INFINITY;
+    for (const { slot } of this.candidates.broken) wait = Math.min(wait, breaker.waitMs(slot, now));
+    return new NoWorkersError(model, Number.isFinite(wait) ? Math.max(1, Math.ceil(wait / 1000)) : 1);
+  }
 }

@@ -2,9 +2,11 @@ import { createSealer } from "../apis/shared/seal.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import { createEngine } from "../engines/create.ts";
 import { createHttpEngine } from "../engines/http/create.ts";
+import { type BoardsMemory, openBoards } from "../fleet/boards.ts";
 import type { Control } from "../fleet/control-link.ts";
 import { countingObserver } from "../fleet/dispatch/observer.ts";
 import { dispatchPolicy } from "../fleet/dispatch/policy.ts";
+import { routingOf } from "../fleet/routing.ts";
 import type { FleetSnapshot, ModelEntry } from "../fleet/snapshot.ts";
 import { FleetView } from "../fleet/view.ts";
 import { workerTls } from "../fleet/worker-tls.ts";
@@ -12,9 +14,7 @@ import { type HistorySetting, openHistory } from "../history/open.ts";
 import { UseFlag } from "../history/use-flag.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { type Counted, MetricRegistry } from "../telemetry/registry.ts";
-import { FleetBoard } from "../threads/fleet-board.ts";
 import { startHeapCare } from "../threads/heap-care.ts";
-import { LimitBoard } from "../threads/limit-board.ts";
 import { Admission } from "./admission.ts";
 import { createApp } from "./app.ts";
 import type { ServerContext } from "./context.ts";
@@ -27,9 +27,7 @@ import { warmUp } from "./warm-up.ts";
 
 export interface ServingOptions {
   readonly config: ServeConfig;
-  readonly board: SharedArrayBuffer;
-  /** Memory of the limit board. */
-  readonly limits: SharedArrayBuffer;
+  readonly boards: BoardsMemory;
   /** This thread's column on the board. */
   readonly thread: number;
   readonly port: number;
@@ -88,17 +86,17 @@ const TIDY_AFTER_MS = 500;
 
 /** `kept` is closed when the serving stops. */
 export function startServing(
-  { config, board, limits, thread, threads, port }: Omit<ServingOptions, "kept">,
+  { config, boards: memory, thread, threads, port }: Omit<ServingOptions, "kept">,
   control: Control,
   { used, ...kept }: Kept,
 ): Serving {
   const reusePort = threads > 1;
   const log = createLogger({ level: config.logLevel, json: config.logJson, ...(reusePort && { fields: { thread } }) });
   const counts = new MetricRegistry();
-  const limitBoard = LimitBoard.open(limits, thread);
+  const boards = openBoards(memory, thread);
   const tls = workerTls(config);
   const fleet = new FleetView(
-    FleetBoard.open(board),
+    boards.fleet,
     thread,
     (worker) =>
       createEngine(worker, {
@@ -123,7 +121,8 @@ export function startServing(
             mismatches,
           }),
       },
-      retryBudget: limitBoard,
+      retryBudget: boards.limits,
+      routing: routingOf(config, boards, thread),
       observer: countingObserver(counts, ({ url }, became) =>
         log[became === "open" ? "warn" : "info"](`the circuit breaker of a worker is ${became}`, { worker: url }),
       ),
@@ -133,7 +132,7 @@ export function startServing(
       },
     },
   );
-  const admission = limitBoard.isLimited ? new Admission(limitBoard, config.queueTimeoutSecs, counts) : undefined;
+  const admission = boards.limits.isLimited ? new Admission(boards.limits, config.queueTimeoutSecs, counts) : undefined;
   const scopes = new RequestScopes(config.requestTimeoutSecs, (scope) => admission?.leave(scope));
   let draining = false;
   const context: ServerContext = {

@@ -31,6 +31,8 @@ export const Row = {
   breaker: 2,
   /** What the worker reports of itself: see load-record.ts. */
   load: 3,
+  /** When a request was last booked there: the low 31 bits of milliseconds, never 0; 0 = not yet. */
+  usedAt: 13,
   SIZE: 16,
 } as const;
 
@@ -76,6 +78,9 @@ export const nextEpoch = (epoch: number): number => (epoch + 1) % EPOCHS;
 export const tenths = (ms: number): number => Math.floor(ms / 100) % 2 ** 31 || 1;
 /** Milliseconds from a time of the board to `now`; negative for one that is still to come. */
 export const since = (time: number, now: number): number => (((tenths(now) - time) << 1) >> 1) * 100;
+
+/** The same, in milliseconds. */
+export const lowMs = (ms: number): number => ms % 2 ** 31 || 1;
 
 /** The memory of a board, and the ways to its rows and columns. */
 export class BoardCells {

@@ -7,6 +7,7 @@ import {
   Column,
   epochOf,
   epochOfCell,
+  lowMs,
   MAX_THREADS,
   MAX_WORKERS,
   nextEpoch,
@@ -18,7 +19,7 @@ import {
   tenths,
 } from "./board-layout.ts";
 import { BreakerCells, type BreakerRules } from "./breaker-cells.ts";
-import { kvTenths, type ReportedLoad, readLoad, writeLoad } from "./load-record.ts";
+import { kvTenths, type ReportedLoad, readLoad, readNumber, writeLoad } from "./load-record.ts";
 
 export { MAX_THREADS } from "./board-layout.ts";
 export type { BreakerRules, BreakerState } from "./breaker-cells.ts";
@@ -63,6 +64,7 @@ export class FleetBoard {
       if (!this.board.swap(at, cell, stateCell(epoch, WorkerState.starting))) continue;
       const slot = slotOf(row, epoch);
       this.board.store(this.board.row(row) + Row.avoided, avoidedCell(epoch, 0));
+      this.board.store(this.board.row(row) + Row.usedAt, 0);
       this.breaker.reset(slot);
       return slot;
     }
@@ -115,6 +117,7 @@ export class FleetBoard {
     if (this.board.load(at + Column.running) === 0) this.board.store(at + Column.busySince, tenths(now));
     if (tokens > 0) this.board.add(at + Column.queuedTokens, tokens);
     this.board.add(at + Column.running, 1);
+    this.board.store(this.board.head(slot) + Row.usedAt, lowMs(now));
     return true;
   }
 
@@ -160,6 +163,12 @@ export class FleetBoard {
   /** Tokens of the prompts whose first token has not come. */
   queuedTokens(slot: number): number {
     return this.board.sum(slot, Column.queuedTokens);
+  }
+
+  /** When any thread last booked there, in milliseconds since 1970; 0 = never. */
+  lastUsed(slot: number, now = Date.now()): number {
+    const cell = this.board.load(this.board.head(slot) + Row.usedAt);
+    return cell === 0 ? 0 : now - ((lowMs(now) - cell) & (2 ** 31 - 1));
   }
 
   /** Booked requests at all workers. */
@@ -210,6 +219,21 @@ export class FleetBoard {
   /** What the worker told last, and how long ago; undefined if it never did. */
   load(slot: number, now = Date.now()): { readonly load: ReportedLoad; readonly ageMs: number } | undefined {
     return readLoad(this.board, slot, now);
+  }
+
+  /** Tokens of waiting prompts that no cache holds, as the worker told within the last `maxAgeMs`; undefined if it did not. */
+  waitingTokens(slot: number, now: number, maxAgeMs: number): number | undefined {
+    return readNumber(this.board, slot, "waitingTokens", now, maxAgeMs);
+  }
+
+  /** Share of its KV cache in use, 0 to 1, as it told last; the same. */
+  kvUsage(slot: number, now: number, maxAgeMs: number): number | undefined {
+    return readNumber(this.board, slot, "tokenUsage", now, maxAgeMs);
+  }
+
+  /** Tokens per second that it generates; the same. */
+  throughput(slot: number, now: number, maxAgeMs: number): number | undefined {
+    return readNumber(this.board, slot, "throughput", now, maxAgeMs);
   }
 
   /** Share of a worker's KV cache in use, in tenths; 0 where it does not tell. */

@@ -78,6 +78,23 @@ export function readLoad(
   }
 }
 
+/** One number of the newest record, without a look at the others; undefined where it is not told, or is older than `maxAgeMs`. */
+export function readNumber(
+  board: BoardCells,
+  slot: number,
+  field: "waitingTokens" | "tokenUsage" | "throughput",
+  now: number,
+  maxAgeMs: number,
+): number | undefined {
+  const at = board.head(slot);
+  const time = board.load(at + AT);
+  if (time === 0 || board.load(at + EPOCH) !== epochOf(slot) || since(time, now) > maxAgeMs) return undefined;
+  if (field === "waitingTokens") return told(board.load(at + WAITING_TOKENS));
+  if (field === "throughput") return told(board.load(at + THROUGHPUT));
+  const usage = told(board.load(at + USAGE));
+  return usage === undefined ? undefined : usage / 1000;
+}
+
 /** Share of the KV cache in use in tenths, 0 where the worker does not tell: one cell, which needs no look at the sequence. */
 export function kvTenths(board: BoardCells, slot: number): number {
   const at = board.head(slot);

@@ -1,5 +1,5 @@
 import type { ServeConfig } from "../config/serve-options.ts";
-import type { Boards } from "../fleet/boards.ts";
+import { type Boards, forgetThread, memoryOf } from "../fleet/boards.ts";
 import { answerer, type Control } from "../fleet/control-link.ts";
 import { emptyFleet, type FleetSnapshot } from "../fleet/snapshot.ts";
 import { HistorySetupError } from "../history/errors.ts";
@@ -50,7 +50,7 @@ export async function startServingThreads(
   if (threads > 1) return startWorkers(config, threads, boards, log, control, kept, entry, pingMs);
   const opened = await openKept(kept, kept.connect());
   try {
-    const options = { config, ...memoryOf(boards), thread: 0, threads: 1, port: config.port };
+    const options = { config, boards: memoryOf(boards), thread: 0, threads: 1, port: config.port };
     const serving = startServing(options, control, opened);
     return {
       hostname: serving.hostname,
@@ -71,8 +71,6 @@ export async function startServingThreads(
     throw listenError(config, error);
   }
 }
-
-const memoryOf = ({ fleet, limits }: Boards) => ({ board: fleet.memory, limits: limits.memory });
 
 function listenError(config: ServeConfig, error: unknown): ListenError {
   const { code, message } = error as { code?: string; message: string };
@@ -166,8 +164,7 @@ async function startWorkers(
         thread.worker = undefined;
         former = summed([former, thread.counted]);
         thread.counted = {};
-        boards.fleet.forgetThread(index);
-        boards.limits.forgetThread(index);
+        forgetThread(boards, index);
         drained[index]?.();
         for (const check of thread.waiting) check();
         if (stopping) return;
@@ -181,7 +178,7 @@ async function startWorkers(
       });
       const port = bound?.port ?? config.port;
       const kept = { history, sealingKey, used };
-      const options = { config, ...memoryOf(boards), thread: index, threads: count, port, kept };
+      const options = { config, boards: memoryOf(boards), thread: index, threads: count, port, kept };
       const historyPort = connect();
       const message: ToThread = { type: "start", options, fleet, historyPort };
       worker.postMessage(message, historyPort === undefined ? [] : [historyPort]);

@@ -1,13 +1,19 @@
 /** What becomes of requests at workers, counted. */
 import { EngineError } from "../../engines/engine.ts";
-import type { MetricRegistry } from "../../telemetry/registry.ts";
+import type { PolicyName } from "../../routing/policy.ts";
+import type { Counter, Histogram, MetricRegistry } from "../../telemetry/registry.ts";
+import type { ChoiceNote } from "../lease.ts";
 import type { OnBreaker } from "../place.ts";
 import { HTTP_DIALECT, type WorkerEntry } from "../snapshot.ts";
 
 /** Told of what becomes of requests. */
 export interface DispatchObserver {
-  /** A request was given to a worker. */
-  chosen(worker: WorkerEntry): void;
+  /** A request was given to a worker; `seconds`: what the choice took. */
+  chosen(worker: WorkerEntry, choice: ChoiceNote, seconds: number): void;
+  /** By what a policy has decided, in SMG's names of branches. */
+  branched(policy: PolicyName, branch: string): void;
+  /** An engine told how many tokens of a prompt its cache held. */
+  cached(worker: WorkerEntry, choice: ChoiceNote, tokens: number, promptTokens: number): void;
   /** A try at a worker has ended; `error` is undefined for a good end. */
   tried(worker: WorkerEntry, error: unknown): void;
   /** The circuit breaker of a worker has counted an end. */
@@ -29,6 +35,8 @@ export interface DispatchObserver {
 /** For whom nobody counts. */
 export const UNOBSERVED: DispatchObserver = {
   chosen() {},
+  branched() {},
+  cached() {},
   tried() {},
   judged() {},
   breaker() {},
@@ -54,28 +62,99 @@ const STATUS: Readonly<Record<string, string>> = {
 };
 
 const modeOf = ({ dialect }: WorkerEntry): "grpc" | "http" => (dialect === HTTP_DIALECT ? "http" : "grpc");
-const typeOf = ({ facts }: WorkerEntry): string => facts?.role ?? "regular";
+const typeOf = ({ role, facts }: WorkerEntry): string => role ?? facts?.role ?? "regular";
+
+/** SMG counts the branches of some policies. */
+const BRANCH_COUNTERS: Partial<Record<PolicyName, BranchCounter>> = {
+  manual: "smg_manual_policy_branch_total",
+  consistent_hashing: "smg_consistent_hashing_policy_branch_total",
+  prefix_hash: "smg_prefix_hash_policy_branch_total",
+};
+type BranchCounter =
+  | "smg_manual_policy_branch_total"
+  | "smg_consistent_hashing_policy_branch_total"
+  | "smg_prefix_hash_policy_branch_total";
+
+/** Counters of a policy at a worker. */
+interface OfPolicy {
+  readonly name: PolicyName;
+  readonly selected: Counter;
+  readonly seconds: Histogram;
+  readonly branches: Map<ChoiceNote["branch"], Counter>;
+}
+
+class CountersOfWorker {
+  readonly good: Counter;
+  private readonly prompt: Counter;
+  private readonly predicted: Counter;
+  private readonly actual: Counter;
+  private policy: OfPolicy | undefined;
+
+  constructor(
+    private readonly metrics: MetricRegistry,
+    private readonly worker: WorkerEntry,
+  ) {
+    const { model } = worker;
+    this.good = metrics.counter("smg_router_upstream_responses_total", modeOf(worker), "200", "");
+    this.prompt = metrics.counter("collie_prefix_prompt_tokens_total", model);
+    this.predicted = metrics.counter("collie_prefix_predicted_tokens_total", model);
+    this.actual = metrics.counter("collie_prefix_actual_tokens_total", model);
+  }
+
+  chosen(name: PolicyName, branch: ChoiceNote["branch"], seconds: number): void {
+    const { metrics, worker } = this;
+    if (this.policy?.name !== name) {
+      const selected = metrics.counter(
+        "smg_worker_selection_total",
+        typeOf(worker),
+        modeOf(worker),
+        worker.model,
+        name,
+      );
+      const took = metrics.histogram("collie_routing_seconds", name);
+      this.policy = { name, selected, seconds: took, branches: new Map() };
+    }
+    const { selected, seconds: took, branches } = this.policy;
+    selected.add();
+    took.observe(seconds);
+    let choices = branches.get(branch);
+    if (choices === undefined) {
+      choices = metrics.counter("collie_routing_choices_total", worker.model, name, branch);
+      branches.set(branch, choices);
+    }
+    choices.add();
+  }
+
+  cached(predicted: number, actual: number, prompt: number): void {
+    this.prompt.add(prompt);
+    this.predicted.add(predicted);
+    this.actual.add(actual);
+  }
+}
 
 /** Counts in a thread's registry. `onBreaker` is told besides. */
 export function countingObserver(metrics: MetricRegistry, onBreaker: OnBreaker): DispatchObserver {
   /** Counters of a worker, found once. */
-  const ofWorker = new WeakMap<WorkerEntry, { readonly chosen: () => void; readonly good: () => void }>();
-  const countersOf = (worker: WorkerEntry) => {
+  const ofWorker = new WeakMap<WorkerEntry, CountersOfWorker>();
+  const countersOf = (worker: WorkerEntry): CountersOfWorker => {
     let its = ofWorker.get(worker);
     if (its === undefined) {
-      const mode = modeOf(worker);
-      const chosen = metrics.counter("smg_worker_selection_total", typeOf(worker), mode, worker.model, "least_load");
-      const good = metrics.counter("smg_router_upstream_responses_total", mode, "200", "");
-      its = { chosen: () => chosen.add(), good: () => good.add() };
+      its = new CountersOfWorker(metrics, worker);
       ofWorker.set(worker, its);
     }
     return its;
   };
   return {
-    chosen: (worker) => countersOf(worker).chosen(),
+    chosen: (worker, { policy, branch }, seconds) => countersOf(worker).chosen(policy, branch, seconds),
+    branched(policy, branch) {
+      const name = BRANCH_COUNTERS[policy];
+      if (name !== undefined) metrics.counter(name, branch).add();
+    },
+    cached: (worker, { predictedTokens }, tokens, promptTokens) =>
+      countersOf(worker).cached(predictedTokens, tokens, promptTokens),
     tried(worker, error) {
       if (error === undefined) {
-        countersOf(worker).good();
+        countersOf(worker).good.add();
         return;
       }
       const kind = error instanceof EngineError ? error.kind : "failed";

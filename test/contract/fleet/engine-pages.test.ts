@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
-import { createBoards } from "../../../src/fleet/boards.ts";
+import { createBoards, memoryOf } from "../../../src/fleet/boards.ts";
 import { startFleetControl } from "../../../src/fleet/control.ts";
 import { startServing } from "../../../src/server/serving.ts";
 import { simulatorOptions } from "../../../src/simulator/options.ts";
@@ -55,7 +55,7 @@ async function gateway(urls: readonly string[], args: readonly string[] = []) {
   );
   closing.push(() => control.close());
   const serving = startServing(
-    { config, board: boards.fleet.memory, limits: boards.limits.memory, thread: 0, port: 0, threads: 1 },
+    { config, boards: memoryOf(boards), thread: 0, port: 0, threads: 1 },
     { ...testControl, admin: control.admin },
     testKept(),
   );

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
-import { createBoards } from "../../../src/fleet/boards.ts";
+import { createBoards, memoryOf } from "../../../src/fleet/boards.ts";
 import { startFleetControl } from "../../../src/fleet/control.ts";
 import { workerTlsProblems } from "../../../src/fleet/worker-tls.ts";
 import { startServing } from "../../../src/server/serving.ts";
@@ -66,9 +66,8 @@ async function gateway(scheme: "grpcs" | "https", host: string, args: readonly s
   ]);
   expect(workerTlsProblems(config)).toEqual([]);
   const boards = createBoards(config, 1);
-  const limits = boards.limits.memory;
   const serving = startServing(
-    { config, board: boards.fleet.memory, limits, thread: 0, port: 0, threads: 1 },
+    { config, boards: memoryOf(boards), thread: 0, port: 0, threads: 1 },
     testControl,
     testKept(),
   );

@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
 import { connectHttpEngine } from "../../../src/engines/http/create.ts";
-import { createBoards } from "../../../src/fleet/boards.ts";
+import { createBoards, memoryOf } from "../../../src/fleet/boards.ts";
 import { HTTP_DIALECT, type HttpModelEntry, type ModelEntry, type WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { type Serving, startServing } from "../../../src/server/serving.ts";
 import { type FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
@@ -65,7 +65,7 @@ export async function startHttpGateway(options: GatewayOptions): Promise<HttpGat
     workers.push({ id: `w${slot}`, slot, url: grpc.url, dialect: "vllm", model: grpc.entry.id });
   }
   const serving = startServing(
-    { config, board: board.memory, limits: boards.limits.memory, thread: 0, port: 0, threads: 1 },
+    { config, boards: memoryOf(boards), thread: 0, port: 0, threads: 1 },
     testControl,
     testKept(),
   );

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
-import { createBoards } from "../../../src/fleet/boards.ts";
+import { createBoards, memoryOf } from "../../../src/fleet/boards.ts";
 import { type Serving, startServing } from "../../../src/server/serving.ts";
 import { type FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { testControl } from "../../support/control.ts";
@@ -30,11 +30,7 @@ function start(args: string[], port = 0): { url: string; board: FleetBoard; slot
   const board = boards.fleet;
   const slot = board.claim();
   board.setState(slot, WorkerState.ready);
-  serving = startServing(
-    { config, board: board.memory, limits: boards.limits.memory, thread: 0, port, threads: 1 },
-    testControl,
-    testKept(),
-  );
+  serving = startServing({ config, boards: memoryOf(boards), thread: 0, port, threads: 1 }, testControl, testKept());
   return { url: `http://127.0.0.1:${serving.port}`, board, slot, serving };
 }
 
