@@ -2,7 +2,8 @@
  * The chain of a prompt: a key for each full block, a hash of all ids up to its end. The root stands for all else that decides whether
  * a block of one prompt is that of another. Gateways of one version make the same keys, and tell each other of them.
  *
- * A block is hashed in four lanes, each of every fourth id, so that a processor works at all of them at once.
+ * A block is hashed in four lanes, each of every fourth id, so that a processor works at all of them at once. Nobody is kept from making
+ * two prompts of one key: it would only send his own to where they are not.
  */
 import type { RootKey } from "../threads/prefix-types.ts";
 import type { MediaSpan } from "./ask.ts";
@@ -10,8 +11,11 @@ import type { MediaSpan } from "./ask.ts";
 /** Changed whenever keys are made in another way; below 256. */
 export const CHAIN_VERSION = 1;
 
-const PRIMES = [0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x27d4eb2f] as const;
-const [P0, P1, P2, P3] = PRIMES;
+// Odd numbers for each lane, as 32-bit integers.
+const P0 = 0x9e3779b1 | 0;
+const P1 = 0x85ebca77 | 0;
+const P2 = 0xc2b2ae3d | 0;
+const P3 = 0x27d4eb2f;
 
 /** The chain's beginning for prompts of a model in blocks of one size. Adapters and salts keep caches apart. */
 export function chainRoot(model: string, blockSize: number, lora?: string, cacheSalt?: string): RootKey {
@@ -34,7 +38,10 @@ function foldText(key: Int32Array, text: string | undefined): void {
   chainBlock(key[0]!, key[1]!, codes, 0, codes.length, key);
 }
 
-/** The key of a block of `size` ids from `start` on, behind the block with the parent's key; written to `out[at]` and `out[at + 1]`. */
+/**
+ * The key of a block of `size` ids from `start` on, behind the block with the parent's key; written to `out[at]` and `out[at + 1]`. The
+ * ids' hash does not wait for the parent's key, which is taken in at the end.
+ */
 export function chainBlock(
   parentHi: number,
   parentLo: number,
@@ -44,10 +51,10 @@ export function chainBlock(
   out: Int32Array,
   at = 0,
 ): void {
-  let a = parentHi ^ P0;
-  let b = parentLo ^ P1;
-  let c = turn(parentHi, 16) ^ P2;
-  let d = turn(parentLo, 16) ^ P3;
+  let a = P0;
+  let b = P1;
+  let c = P2;
+  let d = P3;
   const end = start + size;
   let i = start;
   for (const whole = end - 3; i < whole; i += 4) {
@@ -56,11 +63,15 @@ export function chainBlock(
     c = Math.imul(c ^ ids[i + 2]!, P2);
     d = Math.imul(d ^ ids[i + 3]!, P3);
   }
-  for (; i < end; i++) a = mixed(Math.imul(a ^ ids[i]!, P0));
-  const x = mixed(a ^ turn(c, 15)) + size;
-  const y = mixed(b ^ turn(d, 13));
-  out[at] = mixed(x ^ turn(y, 17) ^ Math.imul(d, P2));
-  out[at + 1] = mixed(Math.imul(y, P3) + turn(x, 9) + Math.imul(c, P1));
+  for (; i < end; i++) a = Math.imul(a ^ ids[i]!, P0);
+  let hi = Math.imul(parentHi ^ a ^ turn(c, 15), P0);
+  let lo = Math.imul(parentLo ^ b ^ turn(d, 13), P1);
+  hi ^= hi >>> 15;
+  lo ^= lo >>> 14;
+  hi = Math.imul((hi + turn(lo, 16) + d) | 0, P2);
+  lo = Math.imul(lo ^ turn(hi, 11) ^ c, P3);
+  out[at] = hi ^ (hi >>> 16);
+  out[at + 1] = lo ^ (lo >>> 15);
 }
 
 /** Takes in what media that a block overlaps with show. */
