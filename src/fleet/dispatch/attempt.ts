@@ -7,22 +7,40 @@ import {
   type GenerateRequest,
   type TokenChunk,
 } from "../../engines/engine.ts";
-import type { Lease } from "../lease.ts";
+import { Feature } from "../../engines/features.ts";
+import type { Lease, Outcome } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { TimeLimits } from "./policy.ts";
 import { avoidFailed, awayError, unlessRemoved } from "./retries.ts";
 
+/** One try to have a request done: at one worker, or at a pair of them. */
+export interface Try extends GenerateCall {
+  readonly isHedge: boolean;
+  /** Another may run beside it while it has not begun. */
+  readonly mayBeHedged: boolean;
+  /** Slots of workers that no further try goes to. */
+  readonly spent: readonly number[];
+  /** Throws what the engine throws; the places are given back then. */
+  start(request: GenerateRequest, limits: TimeLimits): void;
+  /** Gives back the places of a try that was not started. */
+  done(outcome: Outcome): void;
+}
+
 /** Whoever makes the tries of a request. */
-export interface Tries {
+export interface Tries<T extends Try = Try> {
   /** Something comes from a try, for the first time; everything that follows goes to `handler`. */
-  begins(attempt: Attempt): void;
+  begins(attempt: T): void;
   /** `failure` is undefined after a good end, and "cancelled" after `cancel`. */
-  ended(attempt: Attempt, failure: EngineError | undefined): void;
+  ended(attempt: T, failure: EngineError | undefined): void;
   readonly handler: GenerateHandler;
 }
 
-export class Attempt implements GenerateHandler, GenerateCall {
+/** How long an engine that is told to end a request may take to say how it ended. */
+const LAST_WORD_MS = 1000;
+
+export class Attempt implements Try, GenerateHandler {
+  readonly mayBeHedged = true;
   private readonly handler: GenerateHandler;
   private call: GenerateCall | undefined;
   private hasBegun = false;
@@ -35,9 +53,13 @@ export class Attempt implements GenerateHandler, GenerateCall {
   /** The engine has ended a choice that was not over. */
   private hasBrokenOff = false;
   private forget: () => void = () => {};
+  private requestId = "";
+  /** The engine was told to end it, and is listened to still. */
+  private isCalledOff = false;
+  private stopWaiting: () => void = () => {};
 
   constructor(
-    private readonly tries: Tries,
+    private readonly tries: Tries<Attempt>,
     private readonly fleet: FleetView,
     readonly lease: Lease,
     readonly isHedge: boolean,
@@ -45,13 +67,17 @@ export class Attempt implements GenerateHandler, GenerateCall {
     this.handler = tries.handler;
   }
 
-  /** Throws what the engine throws; the place is given back then. */
+  get spent(): readonly number[] {
+    return [this.lease.worker.slot];
+  }
+
   start(request: GenerateRequest, limits: TimeLimits): void {
     const { lease } = this;
+    this.requestId = request.requestId;
     this.forget = this.fleet.lost.watch(lease.worker.slot, () => this.fail(awayError()));
     lease.limit(limits, (error) => this.fail(error));
     try {
-      this.call = lease.engine.generate(request, this);
+      this.call = lease.engine.generate(pinned(request, lease), this);
     } catch (error) {
       this.forget();
       lease.done(outcomeOf(error));
@@ -68,6 +94,7 @@ export class Attempt implements GenerateHandler, GenerateCall {
 
   onFinish(finish: ChoiceFinish): void {
     if (finish.reason === "error" || finish.reason === "abort") {
+      if (this.isCalledOff) return; // the engine's word for having been told
       if (!this.hasBegun) {
         this.fail(new EngineError("failed", "the engine ended the request before it was finished"));
         return;
@@ -84,10 +111,13 @@ export class Attempt implements GenerateHandler, GenerateCall {
 
   onEnd(error?: EngineError): void {
     this.forget();
+    this.stopWaiting();
     const failure = error?.kind === "cancelled" ? (this.blame ?? error) : unlessRemoved(this.fleet, this.lease, error);
     const isGood = this.isEnough || (failure === undefined && !this.hasBrokenOff);
     // whoever takes the answer may have cancelled it at a choice that has broken off
-    this.lease.done(isGood ? "ok" : this.hasBrokenOff ? "failure" : outcomeOf(failure));
+    this.lease.done(
+      isGood ? (this.isCalledOff ? "neutral" : "ok") : this.hasBrokenOff ? "failure" : outcomeOf(failure),
+    );
     this.fleet.observer.tried(this.lease.worker, isGood ? undefined : failure);
     avoidFailed(this.fleet, this.lease, failure);
     this.tries.ended(this, failure);
@@ -101,8 +131,12 @@ export class Attempt implements GenerateHandler, GenerateCall {
     this.tries.begins(this);
   }
 
+  done(outcome: Outcome): void {
+    this.lease.done(outcome);
+  }
+
   /** The worker is given up: it does not move, or takes too long. */
-  private fail(error: EngineError): void {
+  fail(error: EngineError): void {
     this.blame = error;
     this.isMute = true;
     this.call?.cancel();
@@ -115,6 +149,15 @@ export class Attempt implements GenerateHandler, GenerateCall {
     this.call?.cancel();
   }
 
+  /** Has the engine end it, and gives on what still comes: it may have been over just then. */
+  callOff(): void {
+    if (this.isCalledOff) return;
+    this.isCalledOff = true;
+    this.forget();
+    this.lease.engine.abort([this.requestId]).catch(() => {});
+    this.stopWaiting = this.fleet.clock.after(LAST_WORD_MS, () => this.cancel());
+  }
+
   pause(): void {
     this.lease.hold(true);
     this.call?.pause();
@@ -124,4 +167,12 @@ export class Attempt implements GenerateHandler, GenerateCall {
     this.lease.hold(false);
     this.call?.resume();
   }
+}
+
+/** At the rank that was chosen, unless the client chose one, or the engine cannot be told. */
+function pinned(request: GenerateRequest, { worker }: Lease): GenerateRequest {
+  const { rank, facts } = worker;
+  if (rank === undefined || request.dataParallelRank !== undefined) return request;
+  if (facts !== undefined && (facts.features & Feature.dataParallelRank) === 0) return request;
+  return { ...request, dataParallelRank: rank };
 }

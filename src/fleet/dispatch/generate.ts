@@ -1,15 +1,16 @@
 /** One generation on its way through a model's workers, until one of them begins to answer. */
 import { EngineError, type GenerateCall, type GenerateHandler, type GenerateRequest } from "../../engines/engine.ts";
-import { featuresOf } from "../../engines/features.ts";
-import type { Lease } from "../lease.ts";
+import { Feature, featuresOf } from "../../engines/features.ts";
+import type { LeaseAsk } from "../lease.ts";
 import type { FleetView, Model } from "../view.ts";
-import { Attempt, type Tries } from "./attempt.ts";
+import { Attempt, type Tries, type Try } from "./attempt.ts";
 import { idOfTry, pauseBeforeNext } from "./attempts.ts";
+import { pairTry } from "./pair.ts";
 import type { ModelLimits } from "./policy.ts";
 import { leaseOther } from "./retries.ts";
 
 /**
- * Sends a request to the least loaded worker, and on to others as long as these fail, or take too long, before anything has come. Each
+ * Sends a request to a worker, or to a pair of them where the model's work is split, and on to others as long as these fail, or take too long, before anything has come. Each
  * try has a request id of its own, and its booking ends with it. Throws NoWorkersError and UnsupportedError when there is no worker for
  * it at all.
  */
@@ -26,12 +27,14 @@ export function dispatchGeneration(
 }
 
 class Dispatch implements GenerateCall, Tries {
-  private readonly ask: { readonly needs: number; readonly tokens: number; readonly tried: Set<number> };
+  private readonly ask: LeaseAsk & { readonly needs: number; readonly tried: Set<number> };
   private readonly limits: ModelLimits;
   /** Tries that run: one, two with a hedge, none in a pause. */
-  private readonly running: Attempt[] = [];
+  private readonly running: Try[] = [];
+  /** Tries that were made. */
+  private made = 0;
   /** The try that the answer comes from. */
-  private winner: Attempt | undefined;
+  private winner: Try | undefined;
   private isPaused = false;
   private isOver = false;
   /** Calls off the pause before the next try, or before the hedge. */
@@ -49,20 +52,32 @@ class Dispatch implements GenerateCall, Tries {
   }
 
   begin(): void {
-    const { fleet, model, limits } = this;
+    const { fleet, limits } = this;
     fleet.retryBudget.deposit();
-    this.send(fleet.lease(model, this.ask), false);
-    if (limits.hedgeAfterMs > 0 && !this.isOver && this.winner === undefined && this.wait === undefined)
+    const first = this.book();
+    this.send(first);
+    if (
+      limits.hedgeAfterMs > 0 &&
+      first.mayBeHedged &&
+      !this.isOver &&
+      this.winner === undefined &&
+      this.wait === undefined
+    )
       this.after(limits.hedgeAfterMs, () => this.hedge());
   }
 
-  private send(lease: Lease, isHedge: boolean): void {
-    const { tried } = this.ask;
-    tried.add(lease.worker.slot);
-    const attempt = new Attempt(this, this.fleet, lease, isHedge);
+  /** A try with its places. */
+  private book(): Try {
+    const { fleet, model, ask } = this;
+    if (!fleet.isSplit(model)) return new Attempt(this, fleet, fleet.lease(model, ask), false);
+    return pairTry(this, fleet, fleet.leasePair(model, { ...ask, needs: ask.needs | Feature.handover }));
+  }
+
+  private send(attempt: Try): void {
+    this.spend(attempt);
     this.running.push(attempt);
     try {
-      attempt.start({ ...this.request, requestId: idOfTry(this.request.requestId, tried.size) }, this.limits);
+      attempt.start({ ...this.request, requestId: idOfTry(this.request.requestId, ++this.made) }, this.limits);
     } catch (error) {
       this.remove(attempt);
       throw error;
@@ -70,12 +85,16 @@ class Dispatch implements GenerateCall, Tries {
     if (this.isPaused) attempt.pause();
   }
 
-  private remove(attempt: Attempt): void {
+  private spend({ spent }: Try): void {
+    for (const slot of spent) this.ask.tried.add(slot);
+  }
+
+  private remove(attempt: Try): void {
     const at = this.running.indexOf(attempt);
     if (at >= 0) this.running.splice(at, 1);
   }
 
-  begins(attempt: Attempt): void {
+  begins(attempt: Try): void {
     this.winner = attempt;
     this.callOff();
     const others = this.running.filter((other) => other !== attempt);
@@ -84,8 +103,9 @@ class Dispatch implements GenerateCall, Tries {
     else if (others.some(({ isHedge }) => isHedge)) this.fleet.observer.hedged("lost");
   }
 
-  ended(attempt: Attempt, failure: EngineError | undefined): void {
+  ended(attempt: Try, failure: EngineError | undefined): void {
     this.remove(attempt);
+    this.spend(attempt);
     if (this.winner !== undefined && this.winner !== attempt) return;
     if (failure === undefined || this.winner === attempt) this.end(failure);
     else if (this.running.length === 0 && !this.isOver) this.goOn(failure);
@@ -94,43 +114,43 @@ class Dispatch implements GenerateCall, Tries {
   /** A try has failed, and nothing has come yet. */
   private goOn(failure: EngineError): void {
     this.callOff();
-    const pauseMs = pauseBeforeNext(failure, this.ask.tried.size, this.fleet.policy.rules, Math.random());
+    const pauseMs = pauseBeforeNext(failure, this.made, this.fleet.policy.rules, Math.random());
     if (pauseMs === undefined) this.giveUp(failure);
     else if (pauseMs === 0) this.retry(failure);
     else {
-      this.fleet.observer.paused(this.ask.tried.size, pauseMs);
+      this.fleet.observer.paused(this.made, pauseMs);
       this.after(pauseMs, () => this.retry(failure));
     }
   }
 
   private retry(failure: EngineError): void {
     const { fleet } = this;
-    const lease = leaseOther(fleet, () => fleet.lease(this.model, this.ask));
-    if (lease === undefined) {
+    const attempt = leaseOther(fleet, () => this.book());
+    if (attempt === undefined) {
       this.giveUp(failure);
       return;
     }
     fleet.observer.retried(this.endpoint);
     try {
-      this.send(lease, false);
+      this.send(attempt);
     } catch {
       this.end(failure); // the failure that led here is the one to tell
     }
   }
 
   private giveUp(failure: EngineError): void {
-    if (this.ask.tried.size > 1) this.fleet.observer.exhausted(this.endpoint);
+    if (this.made > 1) this.fleet.observer.exhausted(this.endpoint);
     this.end(failure);
   }
 
   /** The first worker is slow to begin: one that has nothing else to do is asked as well. */
   private hedge(): void {
-    const { fleet, ask } = this;
-    if (ask.tried.size >= fleet.policy.rules.attempts) return;
-    const lease = leaseOther(fleet, () => fleet.leaseIdle(this.model, ask));
-    if (lease === undefined) return;
+    const { fleet, model, ask } = this;
+    if (this.made >= fleet.policy.rules.attempts) return;
+    const attempt = leaseOther(fleet, () => new Attempt(this, fleet, fleet.leaseIdle(model, ask), true));
+    if (attempt === undefined) return;
     try {
-      this.send(lease, true);
+      this.send(attempt);
     } catch {
       // the first one goes on
     }

@@ -1,6 +1,6 @@
 /** What all requests that go to workers have in common, whatever they ask for. */
 import { EngineError, WorkerRemovedError } from "../../engines/engine.ts";
-import type { Booking } from "../lease.ts";
+import type { Booking, Outcome } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 
 /** A worker was lost before it began. */
@@ -12,8 +12,11 @@ export function unlessRemoved<E>(fleet: FleetView, { worker }: Booking, error: E
   return isCut ? new WorkerRemovedError(error) : error;
 }
 
-/** A place at another worker, if there is one, and the budget of retries has room. */
-export function leaseOther<L extends Booking>(fleet: FleetView, lease: () => L): L | undefined {
+/** A place at another worker, or two, if there is one, and the budget of retries has room. */
+export function leaseOther<L extends { done(outcome: Outcome): void }>(
+  fleet: FleetView,
+  lease: () => L,
+): L | undefined {
   let found: L;
   try {
     found = lease();

@@ -94,6 +94,8 @@ export class ScriptedEngine implements Engine {
   ) {}
 
   readonly embeds: EmbedRequest[] = [];
+  /** Ids that it was told to end. */
+  readonly aborted: string[] = [];
 
   embed(request: EmbedRequest, signal: AbortSignal): Promise<EmbedReply> {
     this.embeds.push(request);
@@ -115,7 +117,8 @@ export class ScriptedEngine implements Engine {
     };
   }
 
-  abort(): Promise<void> {
+  abort(requestIds: readonly string[]): Promise<void> {
+    this.aborted.push(...requestIds);
     return Promise.resolve();
   }
   health(): Promise<{ healthy: boolean; message: string }> {

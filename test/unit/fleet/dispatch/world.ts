@@ -1,8 +1,9 @@
 /** A fleet of scripted engines for tests of what becomes of a request among them. */
-import type { EmbedReply, EngineError } from "../../../../src/engines/engine.ts";
+import type { EmbedReply, EngineError, GenerateRequest } from "../../../../src/engines/engine.ts";
 import { type Dispatcher, dispatcher } from "../../../../src/fleet/dispatch/dispatcher.ts";
 import { type DispatchObserver, UNOBSERVED } from "../../../../src/fleet/dispatch/observer.ts";
 import { DEFAULT_POLICY, type DispatchPolicy, type ModelLimits } from "../../../../src/fleet/dispatch/policy.ts";
+import type { WorkerEntry } from "../../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../../src/fleet/view.ts";
 import { type BreakerRules, FleetBoard, WorkerState } from "../../../../src/threads/fleet-board.ts";
 import type { RetryBudget } from "../../../../src/threads/limit-board.ts";
@@ -15,6 +16,8 @@ export interface WorldOptions {
   readonly rules?: Partial<DispatchPolicy["rules"]>;
   readonly budget?: RetryBudget;
   readonly breaker?: BreakerRules;
+  /** What is special of a worker. */
+  readonly workers?: readonly Partial<WorkerEntry>[];
 }
 
 interface AskedVector {
@@ -27,7 +30,7 @@ interface AskedVector {
 
 export const REPLY: EmbedReply = { embedding: Float32Array.of(1), promptTokens: 1 };
 
-export function world(count: number, { limits, rules, budget, breaker }: WorldOptions = {}) {
+export function world(count: number, { limits, rules, budget, breaker, workers: special }: WorldOptions = {}) {
   const board = FleetBoard.create(1, breaker);
   const clock = new FakeClock();
   const vectors: AskedVector[] = [];
@@ -47,7 +50,7 @@ export function world(count: number, { limits, rules, budget, breaker }: WorldOp
   const workers = engines.map((_, i) => {
     const slot = board.claim();
     board.setState(slot, WorkerState.ready);
-    return { id: String(i), slot, url: `grpc://engine:${i}`, dialect: "scripted", model: MODEL };
+    return { id: String(i), slot, url: `grpc://engine:${i}`, dialect: "scripted", model: MODEL, ...special?.[i] };
   });
   const told: string[] = [];
   const observer: DispatchObserver = {
@@ -74,14 +77,14 @@ export function world(count: number, { limits, rules, budget, breaker }: WorldOp
   const running = () => workers.map(({ slot }) => board.running(slot));
 
   /** Asks for a generation, and notes what comes of it. */
-  function generate() {
+  function generate(request: Partial<GenerateRequest> = {}) {
     const seen: { chunks: number; finishes: number; ends: (EngineError | undefined)[] } = {
       chunks: 0,
       finishes: 0,
       ends: [],
     };
     const call = dispatch.generate(
-      { requestId: "r", tokenIds: new Uint32Array([1]), sampling: {}, stream: true },
+      { requestId: "r", tokenIds: new Uint32Array([1]), sampling: {}, stream: true, ...request },
       {
         onChunk: () => seen.chunks++,
         onFinish: () => seen.finishes++,
@@ -93,5 +96,5 @@ export function world(count: number, { limits, rules, budget, breaker }: WorldOp
   }
   /** The worker that a call went to, by its number. */
   const workerOf = (call: ScriptedCall): number => engines.findIndex((engine) => engine.calls.includes(call));
-  return { board, clock, workers, fleet, told, asked, vectors, running, generate, dispatch, workerOf };
+  return { board, clock, workers, engines, fleet, told, asked, vectors, running, generate, dispatch, workerOf };
 }

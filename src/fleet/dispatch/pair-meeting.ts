@@ -1,0 +1,54 @@
+import type { EngineError, GenerateRequest, Handover } from "../../engines/engine.ts";
+import type { LeasePair } from "../lease.ts";
+import type { FleetView } from "../view.ts";
+import type { Tries } from "./attempt.ts";
+import { meetingPlace } from "./meeting-place.ts";
+import { NO_LIMITS, PairTry } from "./pair-try.ts";
+import type { TimeLimits } from "./policy.ts";
+
+/**
+ * A pair whose halves get the same request at once (SGLang, TokenSpeed): they find each other by a room at the one that prefills. Either
+ * waits for the other, so both are told when the request is over, in every phase.
+ */
+export class MeetingPair extends PairTry {
+  constructor(
+    tries: Tries,
+    fleet: FleetView,
+    places: LeasePair,
+    /** Numbers of rooms are below. */
+    private readonly rooms: bigint,
+  ) {
+    super(tries, fleet, places);
+  }
+
+  start(request: GenerateRequest, limits: TimeLimits): void {
+    const asked = { ...request, handover: this.meeting(request) };
+    this.answer.expect({ promptLogprobs: request.sampling.promptLogprobs !== undefined });
+    this.startPrefill(asked, NO_LIMITS);
+    if (!this.isOver) this.startDecode(asked, NO_LIMITS);
+    if (!this.isOver) this.places.decode.limit(limits, (error) => this.tooSlow(error));
+  }
+
+  /** SGLang chooses the rank that prefills by the room. */
+  private meeting({ dataParallelRank }: GenerateRequest): Handover {
+    const { worker } = this.places.prefill;
+    const ranks = BigInt(worker.facts?.dataParallelSize ?? 1);
+    const rank = dataParallelRank ?? worker.rank;
+    const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+    let room = random % this.rooms;
+    if (ranks > 1n && rank !== undefined) room = ((room % (this.rooms / ranks)) * ranks + BigInt(rank)) % this.rooms;
+    return { kind: "bootstrap", ...meetingPlace(worker), room };
+  }
+
+  protected prefilled(): void {}
+
+  /** Before the prompt is known to be prefilled nobody can say which of the two is slow: neither is blamed, and neither is asked again. */
+  private tooSlow(error: EngineError): void {
+    if (this.hasPrefilled || this.hasBegun) this.decode.fail(error);
+    else this.fail(error, this.prefill, this.decode);
+  }
+
+  protected abandon(isEnough: boolean): void {
+    this.stop(isEnough);
+  }
+}

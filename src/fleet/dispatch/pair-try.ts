@@ -1,0 +1,168 @@
+import { type ChoiceFinish, EngineError, type GenerateRequest } from "../../engines/engine.ts";
+import { toEngineError } from "../../engines/engine-error.ts";
+import type { LeasePair, Outcome } from "../lease.ts";
+import type { FleetView } from "../view.ts";
+import { Attempt, type Tries, type Try } from "./attempt.ts";
+import { PairAnswer } from "./pair-answer.ts";
+import type { TimeLimits } from "./policy.ts";
+
+export const NO_LIMITS: TimeLimits = { firstTokenMs: 0, interTokenMs: 0 };
+
+const BROKEN_OFF = "the engine ended the request before it was finished";
+
+/**
+ * One try at two workers, of which one prefills and the other decodes; only what comes from the latter is the answer. Each half is a try of
+ * its own: either worker is judged by its own failures, and its place ends with what runs there. The first failure before the answer has
+ * begun ends the other half, and a failure of the half that prefills means nothing later. There are no hedges: four workers for a request
+ * would cost more than they help.
+ */
+export abstract class PairTry implements Try {
+  readonly isHedge = false;
+  readonly mayBeHedged = false;
+  /** Workers that have failed: the other of the pair may do well in another one. */
+  readonly spent: number[] = [];
+  protected readonly prefill: Attempt;
+  protected readonly decode: Attempt;
+  protected readonly answer: PairAnswer;
+  /** All has come, or nothing more is wanted. */
+  protected isOver = false;
+  /** The answer has. */
+  protected hasBegun = false;
+  protected isPrefilling = false;
+  /** The half that decodes was started. */
+  protected isDecoding = false;
+  private hasDecoded = false;
+  protected hasPrefilled = false;
+  private isPaused = false;
+
+  constructor(
+    private readonly tries: Tries,
+    protected readonly fleet: FleetView,
+    protected readonly places: LeasePair,
+  ) {
+    const answer = new PairAnswer(tries.handler, fleet.clock);
+    this.answer = answer;
+    const fromPrefill: Tries["handler"] = {
+      onChunk: (chunk) => answer.prefillTold(chunk, false),
+      onFinish: (finish) => this.onPrefilled(finish),
+      onIdle() {},
+      onEnd() {},
+    };
+    const prefillEnded = (_: Try, failure: EngineError | undefined) => this.onPrefillEnd(failure);
+    const prefill = { begins() {}, ended: prefillEnded, handler: fromPrefill };
+    const decodeEnded = (_: Try, failure: EngineError | undefined) => this.onDecodeEnd(failure);
+    const decode = { begins: () => this.onBegin(), ended: decodeEnded, handler: answer };
+    this.prefill = new Attempt(prefill, fleet, places.prefill, false);
+    this.decode = new Attempt(decode, fleet, places.decode, false);
+  }
+
+  abstract start(request: GenerateRequest, limits: TimeLimits): void;
+
+  /** The half that prefills has said all. */
+  protected abstract prefilled(finish: ChoiceFinish): void;
+
+  /** The client has left, or has all that it wants. */
+  protected abstract abandon(isEnough: boolean): void;
+
+  protected startPrefill(request: GenerateRequest, limits: TimeLimits): void {
+    this.isPrefilling = true;
+    this.run(this.prefill, request, limits);
+  }
+
+  protected startDecode(request: GenerateRequest, limits: TimeLimits): void {
+    this.isDecoding = true;
+    this.run(this.decode, request, limits);
+    if (this.isPaused) this.decode.pause();
+  }
+
+  private run(half: Attempt, request: GenerateRequest, limits: TimeLimits): void {
+    try {
+      half.start(request, limits);
+    } catch (error) {
+      this.fail(toEngineError(error), half);
+    }
+  }
+
+  /** The half that decodes will not be needed. */
+  protected giveUpDecode(): void {
+    if (!this.isDecoding) this.places.decode.done("neutral");
+  }
+
+  private onPrefilled(finish: ChoiceFinish): void {
+    if (finish.reason === "abort" || finish.reason === "error") {
+      if (!this.hasBegun) this.fail(new EngineError("failed", BROKEN_OFF), this.prefill);
+      return;
+    }
+    this.hasPrefilled = true;
+    this.answer.prefillTold(finish, true);
+    this.prefilled(finish);
+  }
+
+  private onPrefillEnd(failure: EngineError | undefined): void {
+    this.isPrefilling = false;
+    if (this.isOver) this.giveUpDecode();
+    else if (failure === undefined || this.hasBegun) this.answer.complete();
+    else this.fail(failure, this.prefill);
+  }
+
+  private onBegin(): void {
+    this.hasBegun = true;
+    // there is nothing to decode before all is prefilled
+    const { prefill } = this.places;
+    prefill.begun();
+    prefill.done("ok");
+    if (this.isOver) this.decode.cancel();
+    else this.tries.begins(this);
+  }
+
+  private onDecodeEnd(failure: EngineError | undefined): void {
+    this.hasDecoded = true;
+    if (this.hasBegun || failure === undefined) this.answer.end(() => this.end(failure));
+    else this.fail(failure, this.decode);
+  }
+
+  /** `halves`: those that are not to be asked again. */
+  protected fail(failure: EngineError, ...halves: readonly Attempt[]): void {
+    if (this.isOver) return;
+    for (const { spent } of halves) this.spent.push(...spent);
+    this.end(failure);
+  }
+
+  private end(failure: EngineError | undefined): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.answer.close();
+    this.stop(failure === undefined);
+    this.tries.ended(this, failure);
+  }
+
+  /** Ends what runs of either half. */
+  protected stop(isEnough: boolean): void {
+    this.giveUpDecode();
+    if (this.isPrefilling) this.prefill.cancel(isEnough || this.hasPrefilled);
+    if (this.isDecoding && !this.hasDecoded) this.decode.cancel(isEnough);
+  }
+
+  cancel(isEnough = false): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.answer.close();
+    this.abandon(isEnough);
+    this.tries.ended(this, new EngineError("cancelled", "cancelled"));
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    if (this.isDecoding) this.decode.pause();
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    if (this.isDecoding) this.decode.resume();
+  }
+
+  done(outcome: Outcome): void {
+    this.places.prefill.done(outcome);
+    this.places.decode.done(outcome);
+  }
+}
