@@ -15,6 +15,7 @@ import { UseFlag } from "../history/use-flag.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { type Counted, MetricRegistry } from "../telemetry/registry.ts";
 import { startHeapCare } from "../threads/heap-care.ts";
+import { dropStartPages } from "../threads/start-pages.ts";
 import { Admission } from "./admission.ts";
 import { createApp } from "./app.ts";
 import type { ServerContext } from "./context.ts";
@@ -179,6 +180,8 @@ export function startServing(
       for (const entry of fresh) tidied.add(load(entry));
       const timer = setTimeout(() => {
         tidying.delete(timer);
+        // before the first model is warmed up, which brings back what requests need
+        if (thread === 0 && tidied.size === fresh.length) dropStartPages();
         const models = fresh.filter(({ id }) => fleet.list().some((entry) => entry.id === id));
         warmUp({ handle: app.fetch, context, models: models.map(({ id }) => fleet.model(id)) })
           .catch((error: unknown) => log.debug("warm-up failed", { error }))

@@ -25,6 +25,7 @@ const PARTS: Readonly<Record<string, string>> = {
   "threads/prefix-writer.ts": "boards",
   "threads/sticky-board.ts": "boards",
   "threads/heap-care.ts": "heap-care",
+  "threads/start-pages.ts": "heap-care",
   // Seals are made by the client APIs, from a key that the request's context carries.
   "apis/shared/seal.ts": "seals",
   "server/admission.ts": "request",
@@ -130,6 +131,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "node:http2": [],
   "@huggingface/tokenizers": [],
   "bun:sqlite": ["history"],
+  "bun:ffi": ["heap-care"],
 };
 
 const partOf = (path: string): string => PARTS[path] ?? path.split("/")[0] ?? path;
