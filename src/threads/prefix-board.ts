@@ -44,6 +44,11 @@ export class PrefixBoard {
     return new ControlPrefixes(this.board);
   }
 
+  /** How control writes what other gateways have sent where; asked for once. */
+  others(): Pick<PrefixReader, "promise"> {
+    return new ThreadPrefixes(this.board, this.board.threads);
+  }
+
   /** A thread died: what it was writing is left as it is, which is whole as far as it can be seen. */
   forgetThread(thread: number): void {
     this.board.unlock(thread + 1);

@@ -37,7 +37,7 @@ class Gateway {
     this.share = startShare({
       url,
       outbox: this.writer,
-      index: this.board.reader(1),
+      index: this.board.others(),
       workers: () => Object.entries(this.members).map(([place, members]) => ({ place, members })),
       clock: this.clock,
       log,
