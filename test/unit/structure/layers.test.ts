@@ -131,7 +131,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "node:http2": [],
   "@huggingface/tokenizers": [],
   "bun:sqlite": ["history"],
-  "bun:ffi": ["heap-care"],
+  "bun:ffi": ["heap-care", "cli"],
 };
 
 const partOf = (path: string): string => PARTS[path] ?? path.split("/")[0] ?? path;
