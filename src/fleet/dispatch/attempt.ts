@@ -102,7 +102,11 @@ export class Attempt implements Try, GenerateHandler {
       if (!this.isMute) this.hasBrokenOff = true; // else that is the engine's word for being told to stop
     }
     if (!this.hasBegun) this.begin();
-    if (!this.isMute) this.handler.onFinish(finish);
+    if (this.isMute) return;
+    const { lease } = this;
+    // to one that decodes, all came from a cache
+    if (lease.worker.role !== "decode") lease.cached(finish.cachedTokens, finish.promptTokens);
+    this.handler.onFinish(finish);
   }
 
   onIdle(): void {
