@@ -1,5 +1,5 @@
 /** How a terminal shows a choice of a worker: who has which blocks of the prompt, what each has to do, and why one was chosen. */
-import type { Report, ReportedWorker } from "./explain-report.ts";
+import type { ReportedCandidate, RouteReport } from "../fleet/explain.ts";
 
 export interface Screen {
   /** Columns. */
@@ -16,15 +16,17 @@ const LEAST_LABEL = 12;
 const LEAST_BAR = 24;
 /** The mark before a label, and the gap behind it. */
 const AROUND_LABEL = 4;
-const REASONS: Readonly<Record<string, string>> = {
-  hit: "weighed against what it has to do, its cache holds the most of the prompt",
-  tie: "of those that cost about the same, it holds the most of the prompt, or was used least recently",
-  miss: "no cache holds enough of the prompt to count; it has the least to do",
-  balance: "others have too much to do",
-  key: "the routing key, or the session, belongs there",
+const REASONS: Readonly<Record<RouteReport["branch"], string>> = {
+  hit: "what it has of the prompt outweighs what it has to do",
+  tie: "of those that cost about the same, it has the most of the prompt",
+  miss: "none that could take it has a part that counts; it has the least to do",
+  balance: "others are passed over, as they have too much to do",
+  key: "what has this key, session or length belongs there",
   target: "the request asks for it",
-  only: "nobody else can take the request",
-  turn: "it is its turn, or chance",
+  only: "no other can take the request",
+  turn: "by turns, or by chance",
+  probe: "its circuit breaker was open, and a request must try it",
+  nobody: "",
 };
 
 /** Of a block: not there, guessed to be there, told to be there. */
@@ -38,7 +40,12 @@ const BETWEEN = "   ";
 const COLOURS = ["2", "33", "32"] as const;
 
 /** The whole drawing, with a line end. */
-export function drawReport(report: Report, screen: Screen): string {
+export function drawReport(report: RouteReport, screen: Screen): string {
+  if (report.decode === undefined) return drawPart(report, "", screen);
+  return `${drawPart(report, "prefill ", screen)}\n${drawPart(report.decode, "decode ", screen)}`;
+}
+
+function drawPart(report: RouteReport, part: string, screen: Screen): string {
   const pen = new Pen(screen);
   const able = report.candidates.filter(({ excluded }) => excluded === undefined).sort(order(report.chosen));
   const excluded = report.candidates.filter((one) => one.excluded !== undefined);
@@ -48,13 +55,13 @@ export function drawReport(report: Report, screen: Screen): string {
   const beside = Math.max(LEAST_BAR, figures[0]?.length ?? 0);
   const labels = shortened([...shown, ...excluded], Math.max(LEAST_LABEL, room - beside - AROUND_LABEL), pen);
   const labelWidth = Math.max(0, ...[...labels.values()].map((text) => text.length));
-  const label = (worker: ReportedWorker): string => {
+  const label = (worker: ReportedCandidate): string => {
     const isChosen = worker.id === report.chosen;
     const text = `${isChosen ? ">" : " "} ${labels.get(worker)!.padEnd(labelWidth)}`;
     return isChosen ? pen.paint(text, BOLD) : text;
   };
   const lines = [
-    heading(report),
+    heading(report, part),
     "",
     ...bars(report, shown, label, labelWidth, room, pen),
     ...figures.map((line, i) => (i === 0 ? " ".repeat(labelWidth + AROUND_LABEL) : `${label(shown[i - 1]!)}  `) + line),
@@ -73,38 +80,42 @@ export function drawReport(report: Report, screen: Screen): string {
 }
 
 /** Addresses in at most so many columns: where they are too long, without their schemes; then without their middles. */
-function shortened(workers: readonly ReportedWorker[], room: number, pen: Pen): ReadonlyMap<ReportedWorker, string> {
+function shortened(
+  workers: readonly ReportedCandidate[],
+  room: number,
+  pen: Pen,
+): ReadonlyMap<ReportedCandidate, string> {
   const full = workers.map(({ url }) => clean(url));
   const isLong = full.some((url) => url.length > room);
   const texts = isLong ? full.map((url) => pen.cut(url.replace(/^\w+:\/\//, ""), room)) : full;
   return new Map(workers.map((worker, i) => [worker, texts[i]!]));
 }
 
-function heading({ model, policy, tokens, blocks, blockSize }: Report): string {
+function heading({ model, policy, tokens, blocks, blockSize }: RouteReport, part: string): string {
   const cut = blocks === 0 ? "no whole block" : `${count(blocks, "block")} of ${blockSize}`;
-  return `${clean(model)}: ${count(tokens, "token")}, ${cut}; policy ${clean(policy)}`;
+  return `${clean(model)}: ${count(tokens, "token")}, ${cut}; ${part}policy ${clean(policy)}`;
 }
 
-function verdict({ candidates, chosen, branch }: Report): string {
+function verdict({ candidates, chosen, branch }: RouteReport): string {
   const worker = candidates.find(({ id }) => id === chosen);
   if (worker === undefined) return "Nobody can be chosen.";
-  const reason = REASONS[branch];
+  const reason: string | undefined = REASONS[branch]; // a newer gateway may know others
   return `Chosen: ${clean(worker.url)} (${clean(branch)}${reason === undefined ? "" : `: ${reason}`})`;
 }
 
 /** The chosen one, then those that come closest to it. */
 const order =
   (chosen: string) =>
-  (a: ReportedWorker, b: ReportedWorker): number =>
+  (a: ReportedCandidate, b: ReportedCandidate): number =>
     Number(b.id === chosen) - Number(a.id === chosen) ||
     (a.score ?? 0) - (b.score ?? 0) ||
     b.matchedTokens - a.matchedTokens ||
     (clean(a.url) < clean(b.url) ? -1 : 1);
 
 function bars(
-  { blocks, spans }: Report,
-  workers: readonly ReportedWorker[],
-  label: (worker: ReportedWorker) => string,
+  { blocks, spans }: RouteReport,
+  workers: readonly ReportedCandidate[],
+  label: (worker: ReportedCandidate) => string,
   labelWidth: number,
   room: number,
   pen: Pen,
@@ -122,8 +133,8 @@ function bars(
 }
 
 /** What a worker holds, by columns: what all blocks of a column are at least; of the first one, what its first block is. */
-function holdings(spans: Report["spans"], id: string, blocks: number, columns: number): Holding[] {
-  const holding = ({ exact, guessed }: Report["spans"][number]): Holding =>
+function holdings(spans: RouteReport["spans"], id: string, blocks: number, columns: number): Holding[] {
+  const holding = ({ exact, guessed }: RouteReport["spans"][number]): Holding =>
     exact.includes(id) ? EXACT : guessed.includes(id) ? GUESSED : MISSING;
   const stretches = spans.map((span) => ({ ...span, holding: holding(span) }));
   return Array.from({ length: columns }, (_, column) => {
@@ -145,7 +156,7 @@ function holdings(spans: Report["spans"], id: string, blocks: number, columns: n
 const LEFT = new Set([1, 6]);
 
 /** Lines of equal length, the first one with the names of the columns. */
-function table({ tokens }: Report, workers: readonly ReportedWorker[]): string[] {
+function table({ tokens }: RouteReport, workers: readonly ReportedCandidate[]): string[] {
   if (workers.length === 0) return [];
   const hasRoles = workers.some(({ role }) => role !== "regular");
   const head = ["matched", "", "queued", "running", "KV used", "score", ...(hasRoles ? ["role"] : [])];

@@ -1,10 +1,11 @@
 /** The gateway's answer as `collie explain` reads it. What a newer gateway tells besides is left alone. */
-import { type Static, Type as t } from "@sinclair/typebox";
+import { Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import type { RouteReport } from "../fleet/explain.ts";
 
 const workers = t.Array(t.String());
 
-const reportSchema = t.Object({
+const members = {
   model: t.String(),
   policy: t.String(),
   tokens: t.Number(),
@@ -23,16 +24,15 @@ const reportSchema = t.Object({
       isExact: t.Boolean(),
       queuedTokens: t.Number(),
       running: t.Number(),
-      kvUsage: t.Optional(t.Union([t.Number(), t.Null()])),
-      score: t.Optional(t.Union([t.Number(), t.Null()])),
+      kvUsage: t.Optional(t.Number()),
+      score: t.Optional(t.Number()),
     }),
   ),
   spans: t.Array(t.Object({ fromBlock: t.Number(), toBlock: t.Number(), exact: workers, guessed: workers })),
-});
+};
 
-export type Report = Static<typeof reportSchema>;
-export type ReportedWorker = Report["candidates"][number];
+const reportSchema = t.Object({ ...members, decode: t.Optional(t.Object(members)) });
 
 /** Undefined for what is no report. */
-export const readReport = (value: unknown): Report | undefined =>
-  Value.Check(reportSchema, value) ? value : undefined;
+export const readReport = (value: unknown): RouteReport | undefined =>
+  Value.Check(reportSchema, value) ? (value as RouteReport) : undefined;

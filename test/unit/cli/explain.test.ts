@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { drawReport } from "../../../src/cli/explain-draw.ts";
-import { type Report, type ReportedWorker, readReport } from "../../../src/cli/explain-report.ts";
+import { readReport } from "../../../src/cli/explain-report.ts";
+import type { ReportedCandidate, RouteReport } from "../../../src/fleet/explain.ts";
 
-const worker = (number: number, over: Partial<ReportedWorker> = {}): ReportedWorker => ({
+const worker = (number: number, over: Partial<ReportedCandidate> = {}): ReportedCandidate => ({
   id: `w${number}`,
   url: `grpc://10.0.0.${number}:50051`,
   role: "regular",
@@ -14,10 +15,12 @@ const worker = (number: number, over: Partial<ReportedWorker> = {}): ReportedWor
   isExact: false,
   queuedTokens: 0,
   running: 0,
+  kvUsage: undefined,
+  score: undefined,
   ...over,
 });
 
-const report: Report = {
+const report: RouteReport = {
   model: "qwen3-8b",
   policy: "cache_aware",
   tokens: 8202,
@@ -28,7 +31,7 @@ const report: Report = {
   candidates: [
     worker(4, { queuedTokens: 120, running: 2, kvUsage: 0.2, score: 8300.4 }),
     worker(5, { matchedTokens: 6400, isExact: true, queuedTokens: 900, running: 7, kvUsage: 0.41, score: 2750 }),
-    worker(6, { matchedTokens: 1600, queuedTokens: 10, running: 1, kvUsage: null, score: 6700 }),
+    worker(6, { matchedTokens: 1600, queuedTokens: 10, running: 1, score: 6700 }),
     worker(7, { state: "draining", excluded: "it is to leave" }),
   ],
   spans: [
@@ -54,8 +57,8 @@ qwen3-8b: 8202 tokens, 512 blocks of 16; policy cache_aware
   grpc://10.0.0.6:50051  1600 19%  guessed      10        1        -   6700
   grpc://10.0.0.4:50051         0              120        2      20%   8300
 
-Chosen: grpc://10.0.0.5:50051 (hit: weighed against what it has to do, its cache
-holds the most of the prompt)
+Chosen: grpc://10.0.0.5:50051 (hit: what it has of the prompt outweighs what it
+has to do)
 
 Cannot be chosen:
   grpc://10.0.0.7:50051  it is to leave
@@ -78,8 +81,8 @@ qwen3-8b: 8202 tokens, 512 blocks of 16; policy cache_aware
   10.0.0.6:50051  1600 19%  guessed      10        1        -   6700
   10.0.0.4:50051         0              120        2      20%   8300
 
-Chosen: grpc://10.0.0.5:50051 (hit: weighed against what it has to
-do, its cache holds the most of the prompt)
+Chosen: grpc://10.0.0.5:50051 (hit: what it has of the prompt
+outweighs what it has to do)
 
 Cannot be chosen:
   10.0.0.7:50051  it is to leave
@@ -133,8 +136,18 @@ qwen3-8b: 1 token, no whole block; policy round_robin
 > grpc://10.0.0.1:50051        0         0        0        -      -  decode
   grpc://10.0.0.2:50051        0         0        0        -      -  prefill
 
-Chosen: grpc://10.0.0.1:50051 (turn: it is its turn, or chance)
+Chosen: grpc://10.0.0.1:50051 (turn: by turns, or by chance)
 `);
+  });
+
+  test("of a model whose work is split: first who prefills, then who decodes", () => {
+    const decode = { ...report, policy: "least_load", branch: "turn" as const, chosen: "w4", blocks: 0, spans: [] };
+    const [prefill, below] = drawReport({ ...report, decode }, screen).split(
+      "\n\nqwen3-8b: 8202 tokens, no whole block; ",
+    );
+    expect(prefill).toStartWith("qwen3-8b: 8202 tokens, 512 blocks of 16; prefill policy cache_aware\n");
+    expect(below).toStartWith("decode policy least_load\n");
+    expect(below).toContain("Chosen: grpc://10.0.0.4:50051 (turn: ");
   });
 
   test("of nobody who can be chosen", () => {
@@ -158,7 +171,7 @@ Cannot be chosen:
 
   test("never steers the terminal by what a gateway says", () => {
     const candidates = [worker(5, { url: "grpc://\u001b[2J\u202e:1", excluded: "\u0007" })];
-    const drawn = drawReport({ ...report, model: "\u001b]0;x\u0007", branch: "\r", candidates }, screen);
+    const drawn = drawReport({ ...report, model: "\u001b]0;x\u0007", branch: "\r" as "hit", candidates }, screen);
     expect(drawn).not.toMatch(/[^\n\x20-\x7e█▒·]/);
   });
 });
