@@ -13,6 +13,7 @@ import { serveGrpc } from "./grpc/server.ts";
 import type { SimulatorHost } from "./host.ts";
 import { KvFeed } from "./kv/feed.ts";
 import { createKvRelay, type KvRelay } from "./kv/grpc-relay.ts";
+import { type KvPorts, publishOverZmq, type ZmqPublisher } from "./kv/zmq-publisher.ts";
 import type { EngineServer } from "./net/engine-server.ts";
 import { serveOpenAi } from "./openai/server.ts";
 import { parseSpeed, type SimulatorOptions } from "./options.ts";
@@ -20,6 +21,7 @@ import type { RuleBook } from "./script/book.ts";
 import type { StatsReport } from "./stats.ts";
 
 const DEFAULT_ECHO_TOKENS = 128;
+const REPLAYED_BATCHES = 10_000;
 
 const DIALECTS: Readonly<Record<Exclude<SimulatorOptions["dialect"], "openai">, Dialect>> = {
   vllm,
@@ -38,6 +40,7 @@ export class EngineProcess {
   readonly feed: KvFeed;
   private readonly rules: RuleBook;
   private readonly server: EngineServer;
+  private readonly zmq: ZmqPublisher | undefined;
   private thaw: ReturnType<typeof setTimeout> | undefined;
   private stopping: Promise<void> | undefined;
 
@@ -52,7 +55,11 @@ export class EngineProcess {
       Array.from({ length: options.dataParallelSize }, () => new EngineDriver(new EngineCore(settings), speed)),
     );
     this.rules = shared.rules;
-    this.feed = new KvFeed(ranks, shared.rules, { first: 1, history: options.kvHistory });
+    this.feed = new KvFeed(ranks, shared.rules, {
+      // A servicer's relay begins with 1, the engines' own publishers with 0.
+      first: options.dialect === "openai" ? 0 : 1,
+      history: options.kvHistory || (options.kvEventsReplay === undefined ? 0 : REPLAYED_BATCHES),
+    });
     this.host = {
       ...shared,
       ranks,
@@ -66,15 +73,31 @@ export class EngineProcess {
       tokensPerMessage: options.tokensPerMessage,
       mergeLagging: options.mergeLagging,
       kvRelay: options.noKvEvents ? undefined : this.relay(),
+      kvPorts: () => this.kvPorts,
       alive: true,
       startedAt: performance.now(),
       freeze: (ms) => this.freeze(ms),
     };
     this.server = this.serve();
+    try {
+      this.zmq = this.publish();
+    } catch (error) {
+      this.server.kill();
+      throw error;
+    }
   }
 
   get port(): number {
     return this.server.port;
+  }
+
+  /** Ports of rank 0's KV events and of their replay, where there are any. */
+  get kvPorts(): KvPorts | undefined {
+    return this.zmq && { port: this.zmq.port, replayPort: this.zmq.replayPort };
+  }
+
+  private get servers(): readonly EngineServer[] {
+    return [this.server, ...(this.zmq?.servers ?? [])];
   }
 
   /** Stands still for `ms`: 0 thaws at once, Infinity never by itself. */
@@ -83,10 +106,10 @@ export class EngineProcess {
     clearTimeout(this.thaw);
     if (ms > 0) {
       ranks.pause();
-      this.server.freeze(true);
+      for (const server of this.servers) server.freeze(true);
       if (Number.isFinite(ms)) this.thaw = setTimeout(() => this.freeze(0), ms);
     } else {
-      this.server.freeze(false);
+      for (const server of this.servers) server.freeze(false);
       ranks.resume();
     }
   }
@@ -100,6 +123,7 @@ export class EngineProcess {
       connections: server.connections.size,
       open: [...host.open.values()].reduce((sum, twins) => sum + twins.size, 0),
       ...host.counts,
+      ...(this.zmq && { kvPorts: this.kvPorts }),
       engine: host.ranks.load(),
       ranks: host.ranks.loads(),
     };
@@ -109,7 +133,7 @@ export class EngineProcess {
   kill(): void {
     clearTimeout(this.thaw);
     this.stopping = Promise.resolve();
-    this.server.kill();
+    for (const server of this.servers) server.kill();
     this.host.kvRelay?.stop();
     this.feed.stop();
     this.host.ranks.stop();
@@ -122,17 +146,31 @@ export class EngineProcess {
       this.host.ranks.resume();
       this.host.kvRelay?.stop();
       this.feed.stop();
+      for (const server of this.zmq?.servers ?? []) server.kill();
       await this.server.stop(graceMs);
       this.host.ranks.stop();
     })();
     return this.stopping;
   }
 
+  private publish(): ZmqPublisher | undefined {
+    const { kvEventsZmq: port, kvEventsReplay: replayPort, kvEventsForm, host, blockSize } = this.options;
+    if (port === undefined) return undefined;
+    const isVllm = playsVllm(this.options);
+    const form = {
+      events: kvEventsForm ?? (isVllm ? "maps" : "arrays"),
+      unsignedHashes: isVllm,
+      eventPerBlock: playsSglang(this.options),
+      blockSize,
+    };
+    return publishOverZmq(this.feed, { host, port, replayPort, form });
+  }
+
   private relay(): KvRelay {
-    const { protocol, dialect, kvHistory } = this.options;
+    const { protocol, kvHistory } = this.options;
     return createKvRelay(this.feed, {
       age: protocol,
-      eventPerBlock: dialect === "sglang",
+      eventPerBlock: playsSglang(this.options),
       servesHistory: kvHistory > 0,
       rules: this.rules,
     });
@@ -148,8 +186,15 @@ export class EngineProcess {
   }
 }
 
+function playsVllm({ dialect, flavor }: SimulatorOptions): boolean {
+  return (dialect === "openai" ? flavor : dialect) === "vllm";
+}
+
+function playsSglang({ dialect, flavor }: SimulatorOptions): boolean {
+  return (dialect === "openai" ? flavor : dialect) === "sglang";
+}
+
 function coreOptions(options: SimulatorOptions): CoreOptions {
-  const isVllm = options.dialect === "vllm" || (options.dialect === "openai" && options.flavor === "vllm");
   return {
     ...defaultCoreOptions,
     prefillTokensPerSecond: options.prefillTps,
@@ -160,6 +205,6 @@ function coreOptions(options: SimulatorOptions): CoreOptions {
     blockSize: options.blockSize,
     maxRunning: options.maxRunning,
     prefixCaching: !options.noPrefixCache,
-    duplicates: isVllm ? "copies" : "shares",
+    duplicates: playsVllm(options) ? "copies" : "shares",
   };
 }

@@ -1,6 +1,7 @@
 import type { Ranks } from "./core/ranks.ts";
 import type { ProtocolAge } from "./grpc/protocol-age.ts";
 import type { KvRelay } from "./kv/grpc-relay.ts";
+import type { KvPorts } from "./kv/zmq-publisher.ts";
 import type { SimulatedModel } from "./model/simulated-model.ts";
 import type { Content } from "./output/answer.ts";
 import type { RuleBook } from "./script/book.ts";
@@ -38,6 +39,8 @@ export interface SimulatorHost {
   readonly mergeLagging: boolean;
   /** Absent when the engine publishes no KV events. */
   readonly kvRelay: KvRelay | undefined;
+  /** Where KV events are published over ZeroMQ. */
+  kvPorts(): KvPorts | undefined;
   /** False: the engine core has died behind a server that goes on listening. */
   alive: boolean;
   readonly startedAt: number;

@@ -3,6 +3,7 @@ import { demoModelFiles } from "../tokenizer/demo-model.ts";
 import { loadTokenizer, openTokenizer } from "../tokenizer/load.ts";
 import { EngineProcess } from "./engine-process.ts";
 import { cacheContents, type RankContents } from "./kv/contents.ts";
+import type { KvPorts } from "./kv/zmq-publisher.ts";
 import { describeModel, readModelFolder, type SimulatedModel } from "./model/simulated-model.ts";
 import type { SimulatorOptions } from "./options.ts";
 import { createAnswerer } from "./output/answer.ts";
@@ -16,6 +17,8 @@ import { serveStats } from "./stats-server.ts";
 export interface Simulator {
   readonly port: number;
   readonly statsPort: number;
+  /** Where KV events are published over ZeroMQ. */
+  readonly kvPorts: KvPorts | undefined;
   /** What `/stats` shows. */
   stats(): StatsReport;
   /** The last requests, oldest first, as `/requests` shows them. */
@@ -92,10 +95,18 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
   };
   let current = options;
   let engine = new EngineProcess(current, shared);
-  const { port } = engine;
+  const { port, kvPorts } = engine;
+  // A restart is on the same ports.
+  current = {
+    ...current,
+    port,
+    ...(kvPorts && { kvEventsZmq: kvPorts.port }),
+    ...(kvPorts?.replayPort !== undefined && { kvEventsReplay: kvPorts.replayPort }),
+  };
   let stopping: Promise<void> | undefined;
   const simulator: Simulator = {
     port,
+    kvPorts,
     get statsPort() {
       return stats.port;
     },
@@ -121,7 +132,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
     freeze: (ms) => engine.freeze(ms),
     async restart({ blockSize, downMs = 0 } = {}) {
       engine.kill();
-      current = { ...current, port, blockSize: blockSize ?? current.blockSize };
+      current = { ...current, blockSize: blockSize ?? current.blockSize };
       if (downMs > 0) await Bun.sleep(downMs);
       if (stopping === undefined) engine = new EngineProcess(current, shared);
     },

@@ -1,4 +1,5 @@
 import type { CoreLoad } from "./core/step.ts";
+import type { KvPorts } from "./kv/zmq-publisher.ts";
 import type { Sampling } from "./sampling.ts";
 
 /** What happened so far. Counts are generation requests unless named otherwise. */
@@ -92,6 +93,8 @@ export interface StatsReport extends SimulatorCounts {
   readonly connections: number;
   /** Open generation calls, whether they wait, run or are held back by a script. */
   readonly open: number;
+  /** Where KV events are published over ZeroMQ. */
+  readonly kvPorts?: KvPorts | undefined;
   /** All ranks together. */
   readonly engine: CoreLoad;
   readonly ranks: readonly CoreLoad[];

@@ -1,6 +1,9 @@
 import type { SimulatorHost } from "../host.ts";
 import type { ErrorForm } from "../http/call.ts";
+import type { KvPorts } from "../kv/zmq-publisher.ts";
 import type { SimulatorOptions } from "../options.ts";
+
+const SGLANG_VERSION = "0.5.23";
 
 /** In what the HTTP servers of engines differ, as far as a gateway can see. */
 export interface Flavor {
@@ -15,6 +18,8 @@ export interface Flavor {
   unknownModel(model: string): string;
   /** Members of a model's entry besides the common ones. */
   modelFacts(host: SimulatorHost): Record<string, unknown>;
+  /** Answer to `/server_info`; undefined: no such route. */
+  readonly serverInfo?: (host: SimulatorHost) => Record<string, unknown>;
   /** Members of every answer besides OpenAI's. */
   readonly extras: Readonly<Record<string, unknown>>;
   /** `stop_reason` (vLLM) or `matched_stop` (SGLang): the stop that matched, beside `finish_reason`. */
@@ -31,6 +36,16 @@ const TYPES: Readonly<Record<number, string>> = {
 
 function errorType(status: number): string {
   return TYPES[status] ?? (status < 500 ? "BadRequestError" : "InternalServerError");
+}
+
+/** What SGLang is started with, as JSON: `*` is the address that it is reached at. */
+function eventsConfig({ port, replayPort }: KvPorts): string {
+  return JSON.stringify({
+    publisher: "zmq",
+    endpoint: `tcp://*:${port}`,
+    replay_endpoint: replayPort === undefined ? null : `tcp://*:${replayPort}`,
+    topic: "",
+  });
 }
 
 const vllm: Flavor = {
@@ -64,6 +79,18 @@ const sglang: Flavor = {
   checksModel: false,
   unknownModel: (model) => `Model ${model} not found`,
   modelFacts: ({ model }) => ({ root: model.servedName, parent: null, max_model_len: model.contextLength }),
+  serverInfo: ({ model, ranks, kvPorts }) => ({
+    model_path: model.path,
+    tokenizer_path: model.path,
+    served_model_name: model.servedName,
+    context_length: model.contextLength,
+    dp_size: ranks.size,
+    page_size: ranks.options.blockSize,
+    max_running_requests: ranks.options.maxRunning,
+    max_total_num_tokens: ranks.options.kvTokens,
+    kv_events_config: kvPorts() ? eventsConfig(kvPorts()!) : null,
+    version: SGLANG_VERSION,
+  }),
   extras: { metadata: { weight_version: "default" } },
   matchedStop: "matched_stop",
   rerank: ["/v1/rerank"],

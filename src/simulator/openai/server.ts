@@ -62,6 +62,11 @@ function get(host: SimulatorHost, flavor: Flavor, call: HttpCall): void {
     case "/api/version":
       call.json(200, { version: "simulated" });
       return;
+    case "/get_server_info":
+    case "/server_info":
+      if (!flavor.serverInfo) break;
+      call.json(200, flavor.serverInfo(host));
+      return;
     case "/v1/models": {
       const created = Math.floor(Date.now() / 1000);
       const entry = {
