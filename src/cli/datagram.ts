@@ -1,7 +1,5 @@
-import { dlopen, FFIType, ptr } from "bun:ffi";
-
-/** C libraries by the name under which the dynamic loader knows them: glibc, then musl. */
-const libraries = ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`];
+import { FFIType, ptr } from "bun:ffi";
+import { cLibrary } from "../c-library.ts";
 
 const AF_UNIX = 1;
 const SOCK_DGRAM = 2;
@@ -9,22 +7,15 @@ const SOCK_CLOEXEC = 0o2000000;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 
-function openLibrary() {
-  for (const name of libraries)
-    try {
-      return dlopen(name, {
-        socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
-        sendto: {
-          args: [FFIType.i32, FFIType.ptr, FFIType.u64, FFIType.i32, FFIType.ptr, FFIType.u32],
-          returns: FFIType.i64,
-        },
-        close: { args: [FFIType.i32], returns: FFIType.i32 },
-      }).symbols;
-    } catch {
-      // Not this C library; the next one.
-    }
-  return undefined;
-}
+const openLibrary = () =>
+  cLibrary({
+    socket: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
+    sendto: {
+      args: [FFIType.i32, FFIType.ptr, FFIType.u64, FFIType.i32, FFIType.ptr, FFIType.u32],
+      returns: FFIType.i64,
+    },
+    close: { args: [FFIType.i32], returns: FFIType.i32 },
+  });
 let library: ReturnType<typeof openLibrary>;
 
 /**

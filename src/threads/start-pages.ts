@@ -1,6 +1,7 @@
 /** Pages of the program's code that only its start needed. */
-import { dlopen, FFIType } from "bun:ffi";
+import { FFIType } from "bun:ffi";
 import { readFileSync } from "node:fs";
+import { cLibrary } from "../c-library.ts";
 
 /** `madvise(2)`: the pages are not needed; those of a file that nobody has changed are read from it again when they are. */
 const MADV_DONTNEED = 4;
@@ -10,7 +11,7 @@ const MAPPING = /^([\da-f]+)-([\da-f]+) (\S+) \S+ \S+ \S+ +(\/.*)$/;
 
 /**
  * Takes the program's code out of the memory of the process: about 30 MB that loading touched. What runs comes back from the page cache,
- * 64 kB at a time, within microseconds. Code that was changed since it was read from the file is left alone. Linux with glibc only;
+ * 64 kB at a time, within microseconds. Code that was changed since it was read from the file is left alone. Linux only;
  * elsewhere nothing is done. Takes about 2 ms.
  */
 export function dropStartPages(): void {
@@ -18,13 +19,11 @@ export function dropStartPages(): void {
   try {
     const code = unchangedCode(readFileSync("/proc/self/smaps", "utf8"), process.execPath);
     if (code.length === 0) return;
-    const { symbols, close } = dlopen("libc.so.6", {
-      madvise: { args: [FFIType.u64, FFIType.u64, FFIType.i32], returns: FFIType.i32 },
-    });
-    for (const { start, end } of code) symbols.madvise(start, end - start, MADV_DONTNEED);
-    close();
+    const madvise = { args: [FFIType.u64, FFIType.u64, FFIType.i32], returns: FFIType.i32 } as const;
+    const library = cLibrary({ madvise });
+    for (const { start, end } of code) library?.madvise(start, end - start, MADV_DONTNEED);
   } catch {
-    // without /proc or glibc the pages stay
+    // without /proc the pages stay
   }
 }
 

@@ -52,7 +52,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   telemetry: [],
   boards: [],
   protobuf: [],
-  "heap-care": [],
+  "c-library.ts": [],
+  "heap-care": ["c-library.ts"],
   "program.ts": [],
   http2: [],
   tokenizer: ["errors.ts", "protobuf"],
@@ -82,7 +83,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   history: ["errors.ts"],
   seals: [],
   request: ["errors.ts", "config", "telemetry", "boards", "fleet", "history", "seals"],
-  apis: ["errors.ts", "tokenizer", "engines", "generation", "fleet", "request", "parsers", "history", "seals"],
+  // what a request says of its way is for the client APIs to read
+  apis: [
+    "errors.ts",
+    "tokenizer",
+    "engines",
+    "generation",
+    "routing",
+    "fleet",
+    "request",
+    "parsers",
+    "history",
+    "seals",
+  ],
   server: [
     "errors.ts",
     "config",
@@ -101,6 +114,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: ["config", "http2", "protobuf", "tokenizer", "engines"],
   cli: [
     "errors.ts",
+    "c-library.ts",
     "program.ts",
     "config",
     "telemetry",
@@ -131,7 +145,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "node:http2": [],
   "@huggingface/tokenizers": [],
   "bun:sqlite": ["history"],
-  "bun:ffi": ["heap-care", "cli"],
+  "bun:ffi": ["c-library.ts", "heap-care", "cli"],
 };
 
 const partOf = (path: string): string => PARTS[path] ?? path.split("/")[0] ?? path;

@@ -1,0 +1,15 @@
+import { dlopen, type FFIFunction } from "bun:ffi";
+
+/** C libraries by the name under which the dynamic loader knows them: glibc, then musl. */
+const NAMES = ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`];
+
+/** Functions of the C library, which stays open; undefined where there is none of a known name. */
+export function cLibrary<T extends Readonly<Record<string, FFIFunction>>>(functions: T) {
+  for (const name of NAMES)
+    try {
+      return dlopen(name, functions).symbols;
+    } catch {
+      // not this one; the next
+    }
+  return undefined;
+}
