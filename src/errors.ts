@@ -128,9 +128,10 @@ export class ModelNotFoundError extends GatewayError {
 export class NoWorkersError extends GatewayError {
   readonly status = 503;
   readonly code = "no_available_workers";
-  /** `model`: undefined where any would do. */
-  constructor(model: string | undefined, retryAfterSecs = 1) {
-    super(`No worker is available${model === undefined ? "" : ` for the model '${model}'`}`, { retryAfterSecs });
+  /** `model`: undefined where any would do. `why`: what is missing, where that is known. */
+  constructor(model: string | undefined, retryAfterSecs = 1, why?: string) {
+    const which = model === undefined ? "" : ` for the model '${model}'`;
+    super(`No worker is available${which}${why === undefined ? "" : `: ${why}`}`, { retryAfterSecs });
   }
 }
 

@@ -48,7 +48,10 @@ export interface Crew {
 }
 
 /** Workers of one kind by their part of the work. */
-export type Legs = Readonly<Record<Leg, Crew>>;
+export interface Legs extends Readonly<Record<Leg, Crew>> {
+  /** Why workers that do a part of the work are of no use; undefined where there are none, or they are. */
+  readonly gap: string | undefined;
+}
 
 /** Makes the crews of one thread. Policies are kept through all changes of the fleet: they remember whose turn it is. */
 export class Crews {
@@ -64,7 +67,13 @@ export class Crews {
         leg,
         workers.filter(({ role = "regular" }) => role === leg),
       );
-    return { regular: crew("regular"), prefill: crew("prefill"), decode: crew("decode") };
+    const [prefill, decode] = [crew("prefill"), crew("decode")];
+    return {
+      regular: crew("regular"),
+      prefill: paired(prefill, decode),
+      decode: paired(decode, prefill),
+      gap: gapOf(prefill, decode),
+    };
   }
 
   /** Its policy is that of the settings, unless the label `policy` of one of its workers names another: the first that does counts. */
@@ -84,6 +93,23 @@ export class Crews {
     }
     return policy;
   }
+}
+
+const dialectsOf = ({ seats }: Crew): ReadonlySet<string> => new Set(seats.map(({ worker }) => worker.dialect));
+
+/** Those that have somebody to share a request with: engines of two kinds cannot. */
+function paired(crew: Crew, others: Crew): Crew {
+  const dialects = dialectsOf(others);
+  return { ...crew, seats: crew.seats.filter(({ worker }) => dialects.has(worker.dialect)) };
+}
+
+function gapOf(prefill: Crew, decode: Crew): string | undefined {
+  const [first, second] = [dialectsOf(prefill), dialectsOf(decode)];
+  if (first.size === 0 && second.size === 0) return undefined;
+  if (second.size === 0) return "it has workers that prefill, and none that decodes";
+  if (first.size === 0) return "it has workers that decode, and none that prefills";
+  if ([...first].some((dialect) => second.has(dialect))) return undefined;
+  return `those that prefill (${[...first].join(", ")}) and those that decode (${[...second].join(", ")}) are different engines`;
 }
 
 /** Whatever their part is. */

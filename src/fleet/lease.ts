@@ -47,12 +47,14 @@ export interface LeaseAsk {
    * queued until the first token comes.
    */
   readonly tokens?: number;
-  /** Slots of workers that were tried already. */
+  /** Slots of workers that were tried already; that of the worker itself stands for all of its ranks. */
   readonly tried?: ReadonlySet<number>;
   /** By what the worker is chosen. */
   readonly route?: RouteAsk;
   /** The data-parallel rank that the client wants, where ranks are chosen by themselves. */
   readonly rank?: number | undefined;
+  /** Only a worker of this dialect will do. */
+  readonly dialect?: string | undefined;
   /** Only a worker that runs nothing will do. */
   readonly isIdle?: boolean;
   readonly trace?: RouteTrace | undefined;

@@ -217,7 +217,9 @@ export class FleetView {
    * come last. Throws UnsupportedError where no worker of the model ever can, NoWorkersError where none can now.
    */
   lease(model: Model, ask: LeaseAsk = {}): Lease {
-    return this.choice.book(this.legsOf(model).regular, ask, this.engines);
+    const { regular, gap } = this.legsOf(model);
+    if (regular.seats.length === 0 && gap !== undefined) throw new NoWorkersError(model.entry.id, 1, gap);
+    return this.choice.book(regular, ask, this.engines);
   }
 
   /** The same at a worker that runs nothing. */
@@ -243,9 +245,10 @@ export class FleetView {
     const legs = this.legsOf(model);
     const prefill = this.choice.book(legs.prefill, ask, this.engines);
     const { trace: _, ...asked } = ask; // what was cached is for the other one to tell
-    const zone = prefill.worker.labels?.["zone"];
+    const { dialect, labels } = prefill.worker;
+    const zone = labels?.["zone"];
     try {
-      return { prefill, decode: this.choice.book(legs.decode, { ...asked, tokens: 0 }, this.engines, zone) };
+      return { prefill, decode: this.choice.book(legs.decode, { ...asked, dialect, tokens: 0 }, this.engines, zone) };
     } catch (error) {
       prefill.done("neutral");
       throw error;
@@ -287,8 +290,9 @@ export class FleetView {
     const legs = isHttp ? its.httpWorkers : its.tokenWorkers;
     if (isHttp || its.tokens === undefined || !this.isSplit(its.tokens)) return this.choice.explain(legs.regular, ask);
     const report = this.choice.explain(legs.prefill, ask);
-    const zone = legs.prefill.seats.find(({ id }) => id === report.chosen)?.zone;
-    return { ...report, decode: this.choice.explain(legs.decode, { ...ask, tokens: 0 }, zone) };
+    const first = legs.prefill.seats.find(({ id }) => id === report.chosen);
+    const dialect = first?.worker.dialect;
+    return { ...report, decode: this.choice.explain(legs.decode, { ...ask, dialect, tokens: 0 }, first?.zone) };
   }
 
   /** It was not taken out of the fleet. */

@@ -81,6 +81,51 @@ describe("a model whose work is split", () => {
   });
 });
 
+describe("workers that do a part of the work, and have nobody to share it with", () => {
+  const why = () => {
+    try {
+      return view.lease(model()).worker.id;
+    } catch (error) {
+      return [error instanceof NoWorkersError, (error as Error).message];
+    }
+  };
+
+  test.each([
+    ["it has workers that prefill, and none that decodes", [["prefill", "vllm"]]],
+    ["it has workers that decode, and none that prefills", [["decode", "vllm"]]],
+    [
+      "those that prefill (sglang) and those that decode (vllm) are different engines",
+      [
+        ["prefill", "sglang"],
+        ["decode", "vllm"],
+      ],
+    ],
+  ] as const)("%s", (message, parts) => {
+    const workers = parts.map(([role, dialect]) => worker(role, role, { dialect }));
+    serve(...workers);
+    expect(view.isSplit(model())).toBe(false);
+    expect(why()).toEqual([true, `No worker is available for the model 'm': ${message}`]);
+    serve(...workers, worker("w", "regular"));
+    expect(why()).toBe("w");
+  });
+
+  test("pairs are of one kind of engine, whatever else there is", () => {
+    serve(
+      worker("p", "prefill", { dialect: "sglang" }),
+      worker("p2", "prefill", { dialect: "tokenspeed" }),
+      worker("d", "decode", { dialect: "vllm" }),
+      worker("d2", "decode", { dialect: "sglang" }),
+      worker("p3", "prefill", { dialect: "vllm" }),
+    );
+    const seen = new Set<string>();
+    for (let i = 0; i < 20; i++) {
+      const { prefill, decode } = view.leasePair(model());
+      seen.add(`${prefill.worker.id} ${decode.worker.id}`);
+    }
+    expect(seen).toEqual(new Set(["p d2", "p3 d"]));
+  });
+});
+
 describe("ranks of a worker", () => {
   test("are chosen by themselves, over one connection, and are one worker to who counts", () => {
     const first = worker("w", "regular", { rank: 0 });
