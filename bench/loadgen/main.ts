@@ -28,7 +28,8 @@ async function main(args: readonly string[]): Promise<number> {
   const results: LoadResult[] = [];
   for (let i = 0; i < command.repeat; i++) {
     if (i > 0) await Bun.sleep(command.pauseMs);
-    const result = await runLoad({ ...command.load, pids }, i * (command.load.requests + command.load.warmup));
+    const { first, requests, warmup } = command.load;
+    const result = await runLoad({ ...command.load, pids }, first + i * (requests + warmup));
     results.push(result);
     if (command.output === "json") console.log(JSON.stringify(result));
     else if (command.output === "text") console.log(resultText(result));

@@ -21,6 +21,7 @@ Requests
   --prompt-tokens N    tokens of each prompt, the template's not counted (100)
   --max-tokens N       tokens of each answer (512)
   --prompts MODE       unique, same, or shared:TOKENS:GROUPS (unique)
+  --first N            number of the first prompt of the seed, to go on where another load ended (0)
   --seed N             prompts and arrivals (default: from the clock, so that prompts are new)
   --unary              stream: false
   --extra JSON         object whose members are added to each request
@@ -59,6 +60,8 @@ export interface LoadOptions {
   readonly promptTokens: number;
   readonly maxTokens: number;
   readonly prompts: PromptMode;
+  /** Number of the first prompt. */
+  readonly first: number;
   readonly seed: number;
   readonly unary: boolean;
   readonly extra: Readonly<Record<string, unknown>>;
@@ -97,6 +100,7 @@ const FLAGS = {
   "prompt-tokens": string,
   "max-tokens": string,
   prompts: string,
+  first: string,
   seed: string,
   unary: boolean,
   extra: string,
@@ -145,6 +149,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       promptTokens: number("prompt-tokens", values["prompt-tokens"], 100),
       maxTokens,
       prompts,
+      first: number("first", values.first, 0),
       seed: number("seed", values.seed, Date.now() >>> 0),
       unary: values.unary === true,
       extra: readExtra(values.extra),

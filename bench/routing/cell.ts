@@ -35,8 +35,9 @@ export async function runCell(gateways: readonly RoutingGateway[], cell: Cell): 
   const running: RunningRoutingGateway[] = [];
   try {
     await Promise.all(gateways.map(async (gateway) => running.push(await startRouting(gateway, engines.urls))));
-    await send(running, WARM_UP, cell.seed, WARM_UP.seconds);
-    return await measure(running, engines, cell);
+    const keys = gateways.some(({ isKeyed }) => isKeyed) ? ["--keys"] : [];
+    await send(running, WARM_UP, cell.seed, WARM_UP.seconds, keys);
+    return await measure(running, engines, cell, keys);
   } finally {
     await Promise.all(running.map((gateway) => gateway.stop()));
     await engines.stop();
@@ -47,11 +48,12 @@ async function measure(
   gateways: readonly RunningRoutingGateway[],
   engines: EngineFleet,
   { shape, seed, seconds }: Cell,
+  keys: readonly string[],
 ): Promise<CellResult> {
   const pids = withChildren(gateways.map(({ pid }) => pid));
   const before = { counts: await engines.counts(), gateway: readCpu(pids), engines: readCpu([engines.pid]) };
   const started = performance.now();
-  const sent = await send(gateways, shape, seed, seconds);
+  const sent = await send(gateways, shape, seed, seconds, keys);
   const wallNs = (performance.now() - started) * 1e6;
   const gatewayCores = cpuBetween(before.gateway, readCpu(pids)) / wallNs;
   const engineCores = cpuBetween(before.engines, readCpu([engines.pid])) / wallNs;
@@ -72,11 +74,12 @@ async function send(
   shape: Shape,
   seed: number,
   seconds: number,
+  keys: readonly string[],
 ): Promise<SendResult> {
   const flags = ["--shape", shape.id, "--seed", String(seed), "--seconds", String(seconds)];
   const urls = gateways.flatMap(({ url }) => ["--url", url]);
   const script = join(ROOT, "bench", "routing", "send.ts");
-  const child = Bun.spawn(onCore(1, [process.execPath, "run", script, ...flags, ...urls]), {
+  const child = Bun.spawn(onCore(1, [process.execPath, "run", script, ...flags, ...urls, ...keys]), {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -7,7 +7,7 @@ import { StartError } from "../lab/processes.ts";
 import { PeerError } from "../peer/setup.ts";
 import { type CellResult, runCell } from "./cell.ts";
 import { OWN_POLICIES, ownGateway, PEER_POLICIES, peerGateway, type RoutingGateway } from "./gateways.ts";
-import { ORACLE_WEIGHTS, oracle, roundRobin } from "./oracle.ts";
+import { seeing } from "./oracle.ts";
 import { promptReader, type TokenAsk } from "./prompt-tokens.ts";
 import { type ReplayResult, replay } from "./replay.ts";
 import { problems, type Row, type ShapeResults, shapeText, targetText } from "./routing-report.ts";
@@ -68,8 +68,8 @@ const secondsOf = (shape: Shape): number => Number(values.seconds ?? shape.secon
 function replayed(shape: Shape, asks: readonly TokenAsk[]): { oracle: ReplayResult; roundRobin: ReplayResult } {
   const options = { ...defaultCoreOptions, kvTokens: shape.kvTokens };
   return {
-    oracle: replay(asks, ENGINES, options, oracle(ORACLE_WEIGHTS)),
-    roundRobin: replay(asks, ENGINES, options, roundRobin),
+    oracle: replay(asks, ENGINES, options, seeing("cache_aware", options.blockSize)),
+    roundRobin: replay(asks, ENGINES, options, seeing("round_robin", options.blockSize)),
   };
 }
 

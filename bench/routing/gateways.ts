@@ -15,6 +15,8 @@ export interface RoutingGateway {
   readonly version: string;
   /** Policy, and what else was set. */
   readonly label: string;
+  /** It goes by keys, so requests have `x-smg-routing-key`; to others they would tell what they are to find out. */
+  readonly isKeyed: boolean;
   command(port: number, workerUrls: readonly string[]): string[];
 }
 
@@ -48,6 +50,8 @@ export const PEER_POLICIES = [
   "passthrough",
 ] as const;
 
+const KEYED: readonly string[] = ["consistent_hashing", "manual"];
+
 /**
  * What SMG documents for better choices of `cache_aware`: dispatched work is counted until the engine reports it, loads are asked for
  * each second, and no share of the misses is given to workers for being new.
@@ -62,6 +66,7 @@ export function ownGateway(policy: string, binary?: string, flags: readonly stri
     name,
     version,
     label: [policy, ...flags].join(" "),
+    isKeyed: KEYED.includes(policy),
     command: (port, workerUrls) => {
       const state = join(workFolder(), "state", String(port));
       mkdirSync(state, { recursive: true });
@@ -83,6 +88,7 @@ export function peerGateway(policy: string, isTuned = false): RoutingGateway {
     name,
     version,
     label: isTuned ? `${policy}, tuned` : policy,
+    isKeyed: KEYED.includes(policy),
     command: (port, workerUrls) => [
       ...[...program, "--host", "127.0.0.1", "--port", String(port), "--prometheus-port", String(freePort())],
       ...["--model-path", modelFolder(), "--policy", policy, "--worker-urls", ...workerUrls],

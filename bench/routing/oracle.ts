@@ -1,52 +1,112 @@
-/** Routers of the replay: the oracle, and those that a live run can be held against. */
+/**
+ * The oracle: the policies of the gateway, but for what they know. Theirs is each engine's cache as it is now, and its queue to the
+ * token; a gateway has events that come a little later, and counts what it sent.
+ */
+import { routingOptions } from "../../src/config/routing-options.ts";
+import { policyOf } from "../../src/routing/policies/index.ts";
+import type { Candidate, CandidateLoad, PolicyContext, PolicyName, PrefixIndex } from "../../src/routing/policy.ts";
+import type { RoutingSettings } from "../../src/routing/settings.ts";
+import type { ChainKeys, PrefixMatch } from "../../src/threads/prefix-types.ts";
+import { StickyBoard } from "../../src/threads/sticky-board.ts";
+import { mixSeed, Random } from "../loadgen/random.ts";
 import type { EngineState, Router } from "./replay.ts";
 
-/** What the oracle weighs, in prompt tokens. */
-export interface OracleWeights {
-  /** What each request that an engine has adds to its work. */
-  readonly requestTokens: number;
-  /** Engines are near-equal within so many tokens, or such a share of the prompt. */
-  readonly tieTokens: number;
-  readonly tieShare: number;
+const MODEL = "model";
+const START = Date.UTC(2026, 0, 1);
+const NO_KEYS = new Int32Array(0);
+
+/** The gateway's defaults. */
+const SETTINGS: RoutingSettings = {
+  cacheThreshold: routingOptions.cacheThreshold.default,
+  balanceAbsThreshold: routingOptions.balanceAbsThreshold.default,
+  balanceRelThreshold: routingOptions.balanceRelThreshold.default,
+  balanceTokenUsageThreshold: routingOptions.balanceTokenUsageThreshold.default,
+  overloadTokenUsageThreshold: routingOptions.overloadTokenUsageThreshold.default,
+  maxIdleMs: routingOptions.maxIdleSecs.default * 1000,
+  assignmentMode: routingOptions.assignmentMode.default,
+  prefixTokenCount: routingOptions.prefixTokenCount.default,
+  prefixHashLoadFactor: routingOptions.prefixHashLoadFactor.default,
+  kvPressureWeight: routingOptions.leastLoadKvPressureWeight.default,
+  defaultThroughput: routingOptions.leastLoadDefaultThroughput.default,
+  meanPrefillTokens: routingOptions.leastLoadMeanPrefillTokens.default,
+  bucketAdjustMs: routingOptions.bucketAdjustIntervalSecs.default * 1000,
+};
+
+/** The caches themselves in the place of an index of them; members are numbers of engines. */
+class Caches implements PrefixIndex {
+  engines: readonly EngineState[] = [];
+  private ids: Uint32Array = new Uint32Array(0);
+  private blockSize = 1;
+
+  root(): readonly [number, number] {
+    return [0, 0];
+  }
+
+  chain(_root: readonly [number, number], ids: Uint32Array, blockSize: number): ChainKeys {
+    this.ids = ids;
+    this.blockSize = blockSize;
+    return { keys: NO_KEYS, count: Math.floor(ids.length / blockSize), blockSize };
+  }
+
+  match(): PrefixMatch {
+    const { ids, blockSize, engines } = this;
+    return {
+      depth: (member) => engines[member]!.matchedTokens(ids) / blockSize,
+      isExact: () => true,
+      spans: () => [],
+    };
+  }
+
+  /** Nothing need be promised to who sees the queues. */
+  promise(): void {}
 }
 
-/** Found by replays of the shapes: fewer tokens for a request crowd conversations onto few engines. */
-export const ORACLE_WEIGHTS: OracleWeights = { requestTokens: 128, tieTokens: 64, tieShare: 0.02 };
-
-/** Least work first; among near-equal engines the longest prefix, then the fewest requests, then the one that was used last the longest ago. */
-export function oracle({ requestTokens, tieTokens, tieShare }: OracleWeights): Router {
-  return ({ ids }, engines) => {
-    const matched = engines.map((engine) => engine.matchedTokens(ids));
-    const cost = engines.map(
-      (engine, i) => ids.length - matched[i]! + engine.queuedTokens() + requestTokens * engine.open,
-    );
-    const limit = Math.min(...cost) + Math.max(tieTokens, tieShare * ids.length);
-    return best(engines, (engine, i) => (cost[i]! > limit ? undefined : [-matched[i]!, engine.open, engine.lastUsed]));
+/** A policy that sees the engines from within. */
+export function seeing(name: PolicyName, blockSize: number): Router {
+  const policy = policyOf(name);
+  const index = new Caches();
+  const sticky = StickyBoard.create();
+  const random = new Random(mixSeed(0x6f7261));
+  let candidates: readonly Candidate[] = [];
+  return ({ ids, atMs, key }, engines) => {
+    index.engines = engines;
+    if (candidates.length !== engines.length) candidates = engines.map((_, i) => candidateOf(i, blockSize));
+    const context: PolicyContext = {
+      model: MODEL,
+      leg: "regular",
+      load: loadOf(engines),
+      index,
+      sticky,
+      settings: SETTINGS,
+      now: START + atMs,
+      random: () => random.unit() - 2 ** -32,
+      count: () => {},
+    };
+    const isKeyed = name === "manual" || name === "consistent_hashing";
+    const ask = { tokenIds: ids, tokens: ids.length, ...(isKeyed && { routingKey: key }) };
+    return policy.choose(candidates, ask, context).worker.slot;
   };
 }
 
-export const roundRobin: Router = (_ask, engines, turn) => turn % engines.length;
+const candidateOf = (slot: number, blockSize: number): Candidate => ({
+  id: `engine-${slot}`,
+  url: `grpc://engine-${slot}:50051`,
+  slot,
+  member: slot,
+  priority: 50,
+  cost: 1,
+  blockSize,
+  maxRunning: 256,
+  sendsEvents: true,
+});
 
-export const leastWork: Router = (_ask, engines) =>
-  best(engines, (engine) => [engine.queuedTokens() + ORACLE_WEIGHTS.requestTokens * engine.open, engine.lastUsed]);
-
-/** The one whose rank is least, read from left to right. */
-function best(
-  engines: readonly EngineState[],
-  rankOf: (engine: EngineState, index: number) => readonly number[] | undefined,
-): number {
-  let at = -1;
-  let least: readonly number[] = [];
-  for (const [i, engine] of engines.entries()) {
-    const rank = rankOf(engine, i);
-    if (rank === undefined || (at >= 0 && !isLess(rank, least))) continue;
-    at = i;
-    least = rank;
-  }
-  return at;
-}
-
-function isLess(a: readonly number[], b: readonly number[]): boolean {
-  const at = a.findIndex((value, i) => value !== b[i]);
-  return at >= 0 && a[at]! < b[at]!;
-}
+const loadOf = (engines: readonly EngineState[]): CandidateLoad => ({
+  running: ({ slot }) => engines[slot]!.open,
+  queuedTokens: ({ slot }) => engines[slot]!.queuedTokens(),
+  kvUsage: ({ slot }) => {
+    const { blocksInUse, blocksTotal } = engines[slot]!.core.load();
+    return blocksInUse / blocksTotal;
+  },
+  throughput: ({ slot }) => engines[slot]!.core.load().throughput,
+  lastUsed: ({ slot }) => engines[slot]!.lastUsedAt,
+});

@@ -11,7 +11,7 @@ export interface TokenAsk {
   readonly atMs: number;
   readonly ids: Uint32Array;
   readonly maxTokens: number;
-  readonly key: string | undefined;
+  readonly key: string;
 }
 
 /** Gives the prompts of later calls; the tokenizer is loaded once. */

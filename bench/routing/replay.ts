@@ -18,12 +18,12 @@ export interface EngineState {
   queuedTokens(): number;
   /** Tokens of a prompt that it holds, or will when those before it are computed. */
   matchedTokens(ids: Uint32Array): number;
-  /** Number of the last request that it got; -1: none. */
-  readonly lastUsed: number;
+  /** When it got its last request, in milliseconds; 0: never. */
+  readonly lastUsedAt: number;
 }
 
 /** Gives the number of an engine. */
-export type Router = (ask: TokenAsk, engines: readonly EngineState[], turn: number) => number;
+export type Router = (ask: TokenAsk, engines: readonly EngineState[]) => number;
 
 export interface ReplayResult {
   readonly requests: number;
@@ -39,12 +39,13 @@ export interface ReplayResult {
 
 class VirtualEngine implements EngineState {
   readonly core: EngineCore;
-  lastUsed = -1;
+  lastUsedAt = 0;
   requests = 0;
   promptTokens = 0;
   cachedTokens = 0;
   /** End of the running step; undefined: it rests. */
   private endsAt: number | undefined;
+  private now = 0;
 
   constructor(options: CoreOptions) {
     this.core = new EngineCore(options);
@@ -91,15 +92,13 @@ class VirtualEngine implements EngineState {
     if (this.endsAt === undefined) this.begin(now);
   }
 
-  /** Ends the running step. */
+  /** Ends the running step, and begins the next. */
   advance(): void {
     this.now = this.nextAt;
     this.endsAt = undefined;
     this.core.endStep(this.now);
     if (this.core.busy) this.begin(this.now);
   }
-
-  private now = 0;
 
   private begin(now: number): void {
     this.endsAt = now + this.core.beginStep(now).durationMs;
@@ -125,10 +124,10 @@ export function replay(asks: readonly TokenAsk[], count: number, options: CoreOp
       next.advance();
     }
   };
-  for (const [turn, ask] of asks.entries()) {
+  for (const ask of asks) {
     stepUntil(ask.atMs);
-    const engine = engines[router(ask, engines, turn)]!;
-    engine.lastUsed = turn;
+    const engine = engines[router(ask, engines)]!;
+    engine.lastUsedAt = ask.atMs + 1;
     engine.submit(ask, ask.atMs, (ttftMs, totalMs) => {
       if (ttftMs !== undefined) ttft.push(ttftMs);
       if (totalMs !== undefined) total.push(totalMs);

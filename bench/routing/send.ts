@@ -2,7 +2,7 @@
  * Sends a shape's stream to gateways, each request at its moment whatever is still open, and prints what came of it as one JSON line.
  * Several URLs: each request goes to one of them at random.
  *
- *     bun bench/routing/send.ts --shape tenants --seed 1 --url http://127.0.0.1:30000
+ *     bun bench/routing/send.ts --shape tenants --seed 1 --url http://127.0.0.1:30000 [--keys: tell what belongs together]
  */
 import { parseArgs } from "node:util";
 import { until } from "../loadgen/measure.ts";
@@ -30,7 +30,7 @@ interface Times {
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-function requestBytes(ask: Ask, url: URL, model: string): Buffer {
+function requestBytes(ask: Ask, url: URL, model: string, withKey: boolean): Buffer {
   const body = JSON.stringify({
     model,
     messages: ask.messages,
@@ -43,7 +43,7 @@ function requestBytes(ask: Ask, url: URL, model: string): Buffer {
     "POST /v1/chat/completions HTTP/1.1",
     `Host: ${url.host}`,
     "Content-Type: application/json",
-    ...(ask.key === undefined ? [] : [`x-smg-routing-key: ${ask.key}`]),
+    ...(withKey ? [`x-smg-routing-key: ${ask.key}`] : []),
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${body}`);
@@ -58,6 +58,7 @@ class Stream {
     private readonly asks: readonly Ask[],
     private readonly pools: readonly Pool[],
     private readonly model: string,
+    private readonly withKeys: boolean,
     private readonly random: Random,
   ) {}
 
@@ -67,7 +68,7 @@ class Stream {
     for (const ask of this.asks) {
       const pool = this.pools[this.random.below(this.pools.length)]!;
       // Made here and not before: streams of long prompts would be gigabytes.
-      const message = requestBytes(ask, pool.url, this.model);
+      const message = requestBytes(ask, pool.url, this.model, this.withKeys);
       await until(this.started + ask.atMs, true);
       open.push(this.send(ask, pool, message));
     }
@@ -137,7 +138,11 @@ class Stream {
 
 const string = { type: "string" } as const;
 const { values } = parseArgs({
-  options: { shape: string, seed: string, seconds: string, model: string, url: { ...string, multiple: true } },
+  options: {
+    ...{ shape: string, seed: string, seconds: string, model: string },
+    url: { ...string, multiple: true },
+    keys: { type: "boolean" },
+  },
 });
 const shape = shapeOf(values.shape ?? "");
 if (shape === undefined || values.url === undefined) throw new UsageError("--shape and --url are needed");
@@ -150,6 +155,7 @@ const stream = new Stream(
   shape.asks(seed, seconds),
   pools,
   values.model ?? "mock-model",
+  values.keys === true,
   new Random(mixSeed(seed, 0x73656e64)),
 );
 const before = process.cpuUsage();

@@ -16,8 +16,8 @@ export interface Ask {
   readonly atMs: number;
   readonly messages: readonly ChatMessage[];
   readonly maxTokens: number;
-  /** What belongs together, as `x-smg-routing-key` says it to policies that go by keys. */
-  readonly key?: string;
+  /** What belongs together, for policies that go by keys. */
+  readonly key: string;
 }
 
 export interface Shape {
