@@ -1,0 +1,305 @@
+import { describe, expect, test } from "bun:test";
+import { MAX_MEMBERS, PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import type { ChainKeys, PrefixMatch } from "../../../src/threads/prefix-types.ts";
+import { random } from "../generation/random.ts";
+import { blockOf, chains, PrefixModel } from "./prefix-model.ts";
+
+const START = 1_800_000_000_000;
+
+function index(megabytes = 16) {
+  const board = PrefixBoard.create(2, megabytes);
+  const writer = board.writer();
+  writer.sweep(0, START);
+  return { board, writer, reader: PrefixBoard.open(board.memory).reader(0) };
+}
+
+const addAll = (writer: ReturnType<typeof index>["writer"], { keys, count }: ChainKeys, member: number): number[] =>
+  Array.from({ length: count }, (_, i) => writer.add(keys[i * 2]!, keys[i * 2 + 1]!, member));
+
+const depths = (match: PrefixMatch, members: readonly number[]) => members.map((member) => match.depth(member));
+
+describe("a chain", () => {
+  const [chain] = chains(1, 50, 3) as [ChainKeys];
+  const half = { ...chain, count: chain.count >> 1 };
+
+  test("is long enough to tell", () => expect(chain.count).toBeGreaterThan(10));
+
+  test("is held as far as a member told, or as it was sent there", () => {
+    const { writer, reader } = index();
+    const [one, other, third] = [writer.claim(7, 0), writer.claim(7, 1), writer.claim(8, 0)];
+    addAll(writer, half, one);
+    reader.promise(chain, 0, other, START);
+    const match = reader.match(chain, START);
+    expect(depths(match, [one, other, third])).toEqual([half.count, chain.count, 0]);
+    expect([match.isExact(one), match.isExact(other), match.isExact(third)]).toEqual([true, false, false]);
+    expect(match.spans()).toEqual([
+      { end: half.count, exact: [one], guessed: [other] },
+      { end: chain.count, exact: [], guessed: [other] },
+    ]);
+  });
+
+  test("that nobody holds has no depth and no spans", () => {
+    const { writer, reader } = index();
+    const member = writer.claim(7, 0);
+    const match = reader.match(chain, START);
+    expect([match.depth(member), match.spans()]).toEqual([0, []]);
+    expect(reader.match({ ...chain, count: 0 }, START).spans()).toEqual([]);
+  });
+
+  test("is held up to the first block that a member gave up", () => {
+    const { writer, reader } = index();
+    const [one, other] = [writer.claim(7, 0), writer.claim(8, 0)];
+    const positions = addAll(writer, chain, one);
+    addAll(writer, chain, other);
+    const key = (i: number) => [chain.keys[i * 2]!, chain.keys[i * 2 + 1]!] as const;
+    expect(writer.keyAt(positions[4]!)).toEqual(key(4));
+    for (let i = chain.count - 1; i >= 4; i--) expect(writer.drop(positions[i]!, ...key(i), one)).toBe(true);
+    expect(depths(reader.match(chain, START), [one, other])).toEqual([4, chain.count]);
+    expect(writer.drop(positions[3]!, ...key(4), one)).toBe(false);
+    expect(depths(reader.match(chain, START), [one, other])).toEqual([4, chain.count]);
+    for (let i = 0; i < chain.count; i++) writer.drop(positions[i]!, ...key(i), other);
+    for (let i = 0; i < 4; i++) writer.drop(positions[i]!, ...key(i), one);
+    expect(writer.stats().blocks).toBe(0);
+    expect(writer.keyAt(positions[0]!)).toBeUndefined();
+  });
+
+  test("is believed for ten seconds of who sends events, for half an hour of others; and what was told, for ever", () => {
+    const { writer, reader } = index();
+    const [sender, other, teller] = [writer.claim(7, 0), writer.claim(8, 0), writer.claim(9, 0)];
+    writer.setExact(sender, true);
+    writer.setExact(teller, true);
+    for (const member of [sender, other]) reader.promise(chain, 0, member, START);
+    addAll(writer, half, teller);
+    const at = (seconds: number) => depths(reader.match(chain, START + seconds * 1000), [sender, other, teller]);
+    expect(at(0)).toEqual([chain.count, chain.count, half.count]);
+    expect(at(10)).toEqual([chain.count, chain.count, half.count]);
+    expect(at(11)).toEqual([0, chain.count, half.count]);
+    expect(at(1800)).toEqual([0, chain.count, half.count]);
+    expect(at(1801)).toEqual([0, 0, half.count]);
+  });
+
+  test("is believed anew when it is used", () => {
+    const { writer, reader } = index();
+    const [member, sender] = [writer.claim(7, 0), writer.claim(8, 0)];
+    writer.setExact(sender, true);
+    const at = (seconds: number) => reader.match(chain, START + seconds * 1000);
+    reader.promise(chain, 0, member, START);
+    for (let seconds = 0; seconds <= 9000; seconds += 900) {
+      expect(at(seconds).depth(member)).toBe(chain.count);
+      reader.promise(chain, chain.count, member, START + seconds * 1000);
+    }
+    expect(at(9000 + 1801).depth(member)).toBe(0);
+    reader.promise(chain, 0, sender, START + 20_000_000);
+    expect(at(20_005).depth(sender)).toBe(chain.count);
+    reader.promise(chain, chain.count, sender, START + 20_009_000);
+    expect(at(20_011).depth(sender)).toBe(0);
+  });
+
+  test("what a member tells takes the place of what was guessed of it", () => {
+    const { writer, reader } = index();
+    const member = writer.claim(7, 0);
+    writer.setExact(member, true);
+    reader.promise(chain, 0, member, START);
+    const positions = addAll(writer, chain, member);
+    expect(reader.match(chain, START).isExact(member)).toBe(true);
+    for (let i = 0; i < chain.count; i++)
+      writer.drop(positions[i]!, chain.keys[i * 2]!, chain.keys[i * 2 + 1]!, member);
+    expect(reader.match(chain, START).depth(member)).toBe(0);
+  });
+});
+
+describe("a member", () => {
+  const all = chains(30, 40, 5);
+
+  test("that is cleared or leaves takes nothing of others with it", () => {
+    const { writer, reader } = index();
+    const members = Array.from({ length: 40 }, (_, i) => writer.claim(i, 0));
+    const { below } = random(1);
+    for (const chain of all)
+      for (const member of members) {
+        if (below(2) === 0) addAll(writer, { ...chain, count: below(chain.count + 1) }, member);
+        else reader.promise(chain, below(chain.count + 1), member, START);
+      }
+    const held = () => all.map((chain) => depths(reader.match(chain, START), members));
+    const before = held();
+    const cleared = new Set([3, 33, 39]);
+    writer.clear(3);
+    writer.release(33);
+    writer.clear(39);
+    const after = before.map((row) => row.map((depth, i) => (cleared.has(i) ? 0 : depth)));
+    expect(after).not.toEqual(before);
+    expect(held()).toEqual(after);
+    expect(writer.claim(50, 0)).toBe(40); // a number that was given back comes last
+    expect(writer.add(1, 2, 33)).toBe(-1);
+    reader.promise(all[0]!, 0, 33, START);
+    expect(held()).toEqual(after);
+    expect(writer.add(1, 2, 3)).toBeGreaterThanOrEqual(0);
+  });
+
+  test("is refused when there are too many; numbers are given again", () => {
+    const { writer, reader } = index();
+    for (let i = 0; i < MAX_MEMBERS; i++) expect(writer.claim(i, 0)).toBe(i);
+    expect(() => writer.claim(5000, 0)).toThrow(RangeError);
+    const [chain] = all as [ChainKeys];
+    addAll(writer, chain, 1023);
+    expect(reader.match(chain, START).depth(1023)).toBe(chain.count);
+    writer.release(1023);
+    expect(writer.claim(5000, 0)).toBe(1023);
+    expect(reader.match(chain, START).depth(1023)).toBe(0);
+  });
+
+  test("what nobody holds is given back by the sweep", () => {
+    const { writer, reader } = index();
+    const [one, other] = [writer.claim(1, 0), writer.claim(2, 0)];
+    for (const chain of all) addAll(writer, chain, one);
+    reader.promise(all[0]!, 0, other, START);
+    writer.release(one);
+    const { blocks } = writer.stats();
+    writer.sweep(1e6, START + 1000);
+    expect(blocks).toBeGreaterThan(all[0]!.count);
+    expect(writer.stats().blocks).toBe(all[0]!.count);
+    writer.sweep(1e6, START + 2_000_000);
+    expect(writer.stats()).toMatchObject({ blocks: 0, evicted: 0, dropped: 0 });
+  });
+});
+
+describe("against what is plainly written, step by step", () => {
+  test("every block, whatever is written in whatever order", () => {
+    const { writer, reader } = index();
+    const model = new PrefixModel();
+    const { below } = random(11);
+    const all = chains(20, 30, 11);
+    const members = Array.from({ length: 70 }, (_, i) => writer.claim(i, 0));
+    const positions = new Map<string, number>();
+    let now = START / 1000;
+    for (let step = 0; step < 6000; step++) {
+      const chain = all[below(all.length)]!;
+      const block = below(chain.count);
+      const [hi, lo] = [chain.keys[block * 2]!, chain.keys[block * 2 + 1]!];
+      const member = members[below(members.length)]!;
+      const what = below(100);
+      if (what < 40) {
+        positions.set(`${hi} ${lo}`, writer.add(hi, lo, member));
+        model.tell(hi, lo, member);
+      } else if (what < 65) {
+        if (model.hasTold(hi, lo, member))
+          expect(writer.drop(positions.get(`${hi} ${lo}`)!, hi, lo, member)).toBe(true);
+        model.untell(hi, lo, member);
+      } else if (what < 85) {
+        const from = below(chain.count + 1);
+        // without what comes before: that would be marked as used
+        const rest = { keys: chain.keys.subarray(from * 2), count: chain.count - from, blockSize: 16 };
+        reader.promise(rest, 0, member, now * 1000);
+        model.promise(rest, 0, member, now);
+      } else if (what < 87) {
+        writer.clear(member);
+        model.forget(member);
+      } else if (what < 90) {
+        writer.setExact(member, true);
+        model.setExact(member, true);
+      } else if (what < 95) writer.sweep(below(20_000), now * 1000);
+      else now += below(20) * (below(10) === 0 ? 100 : 1);
+
+      if (step % 60 !== 0) continue;
+      for (const { keys, count, blockSize } of all)
+        for (let i = 0; i < count; i++) {
+          const match = reader.match(blockOf({ keys, count, blockSize }, i), now * 1000);
+          const [one, other] = [keys[i * 2]!, keys[i * 2 + 1]!];
+          for (const holder of members) {
+            const isRight =
+              (match.depth(holder) === 1) === model.holds(one, other, holder, now) &&
+              match.isExact(holder) === model.hasTold(one, other, holder);
+            if (!isRight) throw new Error(`step ${step}: block ${i}, member ${holder}: ${match.depth(holder)}`);
+          }
+        }
+    }
+    expect(writer.stats()).toMatchObject({ evicted: 0, dropped: 0 });
+  }, 60_000);
+
+  test("depths, where caches fill from the front and forget from behind", () => {
+    const { writer, reader } = index();
+    const model = new PrefixModel();
+    const { below } = random(12);
+    const all = chains(40, 120, 12);
+    const members = Array.from({ length: 30 }, (_, i) => writer.claim(i, 0));
+    const now = START / 1000;
+    let deep = 0;
+    for (let step = 0; step < 3000; step++) {
+      const chain = all[below(all.length)]!;
+      const member = members[below(members.length)]!;
+      const count = below(chain.count + 1);
+      const part = { ...chain, count };
+      if (below(3) === 0) {
+        const from = Math.min(count, reader.match(chain, START).depth(member));
+        reader.promise(part, from, member, START);
+        model.promise(part, from, member, now);
+      } else if (below(3) > 0) {
+        addAll(writer, part, member);
+        for (let i = 0; i < count; i++) model.tell(chain.keys[i * 2]!, chain.keys[i * 2 + 1]!, member);
+      } else if (below(10) === 0) {
+        writer.clear(member);
+        model.forget(member);
+      }
+      const asked = all[below(all.length)]!;
+      const match = reader.match(asked, START);
+      const expected = members.map((holder) => model.depth(asked, holder, now));
+      expect(depths(match, members)).toEqual(expected);
+      deep += Math.max(...expected);
+    }
+    expect(deep).toBeGreaterThan(30_000);
+    expect(writer.stats()).toMatchObject({ evicted: 0, dropped: 0 });
+  }, 60_000);
+});
+
+describe("what threads have promised", () => {
+  test("is told to other gateways once, but not of those who send events, nor what others told", () => {
+    const { board, writer, reader } = index();
+    const second = board.reader(1);
+    const [one, sender] = [writer.claim(1, 0), writer.claim(2, 0)];
+    writer.setExact(sender, true);
+    const [chain, other] = chains(2, 40, 9) as [ChainKeys, ChainKeys];
+    reader.promise(chain, 2, one, START);
+    reader.promise(chain, 0, sender, START);
+    second.promise(other, 0, one, START);
+    second.promise(chain, 0, one, START, true);
+    const taken: unknown[] = [];
+    const drain = () => writer.drain((member, keys, count, from) => taken.push([member, [...keys], count, from]));
+    drain();
+    expect(taken).toEqual([
+      [one, [...chain.keys.subarray(4, chain.count * 2)], chain.count - 2, 2],
+      [one, [...other.keys.subarray(0, other.count * 2)], other.count, 0],
+    ]);
+    drain();
+    expect(taken).toHaveLength(2);
+  });
+
+  test("is dropped where nobody takes it, and goes on when somebody does", () => {
+    const { writer, reader } = index();
+    const member = writer.claim(1, 0);
+    const all = chains(400, 100, 10);
+    for (const chain of all) reader.promise(chain, 0, member, START);
+    let blocks = 0;
+    const drain = () =>
+      writer.drain((_, keys, count) => {
+        blocks += count;
+        expect(keys).toHaveLength(count * 2);
+      });
+    drain();
+    const sent = all.reduce((sum, { count }) => sum + count, 0);
+    expect(blocks).toBeGreaterThan(5000);
+    expect(blocks).toBeLessThan(sent);
+    for (let round = 0; round < 20; round++) {
+      const chain = all[round]!;
+      reader.promise(chain, 0, member, START);
+      const before = blocks;
+      drain();
+      expect(blocks - before).toBe(chain.count);
+    }
+  });
+});
+
+test("sizes that make no sense are refused", () => {
+  expect(() => PrefixBoard.create(0, 1)).toThrow(RangeError);
+  expect(() => PrefixBoard.create(1, 0)).toThrow(RangeError);
+  expect(() => PrefixBoard.create(1, 5000)).toThrow(RangeError);
+});

@@ -1,0 +1,121 @@
+/** What the prefix index does when its memory is full. */
+import { describe, expect, test } from "bun:test";
+import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import type { ChainKeys } from "../../../src/threads/prefix-types.ts";
+import { random } from "../generation/random.ts";
+
+const START = 1_800_000_000_000;
+const BLOCKS = 100;
+
+function fresh(below: (n: number) => number): ChainKeys {
+  return { keys: new Int32Array(BLOCKS * 2).map(() => below(2 ** 32) | 0), count: BLOCKS, blockSize: 16 };
+}
+
+describe.each([
+  ["with the sweep", true],
+  ["without it", false],
+])("three times as many blocks as there is room for, %s", (_, sweeps) => {
+  const board = PrefixBoard.create(1, 1);
+  const writer = board.writer();
+  const reader = board.reader(0);
+  const { below } = random(4);
+  const member = writer.claim(1, 0);
+  const total = Math.ceil((3 * board.capacity) / BLOCKS);
+  const all: ChainKeys[] = [];
+  const hot = fresh(below);
+  let now = START;
+  let most = 0;
+  for (let i = 0; i < total; i++) {
+    const chain = fresh(below);
+    all.push(chain);
+    reader.promise(chain, 0, member, now);
+    reader.promise(hot, reader.match(hot, now).depth(member), member, now);
+    now += 4000;
+    if (sweeps) writer.sweep(board.capacity / 10, now);
+    most = Math.max(most, writer.stats().bytes);
+  }
+  const depth = (chain: ChainKeys) => reader.match(chain, now).depth(member);
+  const held = (chains: readonly ChainKeys[]) =>
+    chains.reduce((sum, chain) => sum + depth(chain), 0) / (chains.length * BLOCKS);
+
+  test("takes no more memory than it may", () => {
+    expect(most).toBeLessThanOrEqual(2 ** 20);
+    expect(writer.stats().blocks).toBeLessThanOrEqual(board.capacity);
+    expect(writer.stats().evicted).toBeGreaterThan(board.capacity);
+    expect(writer.stats().dropped).toBe(0);
+  });
+
+  test("keeps what is new, and forgets what is old", () => {
+    expect(held(all.slice(-Math.floor(total / 10)))).toBeGreaterThan(0.99);
+    expect(held(all.slice(0, Math.floor(total / 3)))).toBeLessThan(0.01);
+  });
+
+  test("keeps what is old but in use", () => {
+    expect(depth(hot)).toBe(BLOCKS);
+  });
+});
+
+describe("more sets of members than can be kept", () => {
+  const board = PrefixBoard.create(1, 1);
+  const writer = board.writer();
+  const reader = board.reader(0);
+  const { below } = random(8);
+  const members = Array.from({ length: 64 }, (_, i) => writer.claim(i, 0));
+  const written = new Map<ChainKeys, Set<number>>();
+  for (let i = 0; i < 1500; i++) {
+    const chain = { ...fresh(below), count: 1 };
+    const holders = new Set<number>();
+    written.set(chain, holders);
+    for (let n = 0; n < 4; n++) {
+      const member = members[below(members.length)]!;
+      if (below(2) === 0) reader.promise(chain, 0, member, START);
+      else writer.add(chain.keys[0]!, chain.keys[1]!, member);
+      holders.add(member);
+    }
+  }
+  const wrong = () => {
+    let [more, fewer] = [0, 0];
+    for (const [chain, holders] of written) {
+      const match = reader.match(chain, START);
+      for (const member of members) {
+        if (match.depth(member) > 0 && !holders.has(member)) more++;
+        if (match.depth(member) === 0 && holders.has(member)) fewer++;
+      }
+    }
+    return { more, fewer };
+  };
+
+  test("never makes anybody hold what was not written of him; what is not written is counted", () => {
+    const { more, fewer } = wrong();
+    expect(more).toBe(0);
+    expect(fewer).toBeGreaterThan(0);
+    expect(writer.stats().dropped).toBeGreaterThan(0);
+  });
+
+  test("gives up those that no block has, and changes nothing else by that", () => {
+    const before = wrong();
+    const { sets } = writer.stats();
+    writer.sweep(board.capacity, START);
+    writer.sweep(board.capacity, START);
+    writer.sweep(board.capacity, START);
+    expect(writer.stats().sets).toBeLessThan(sets);
+    expect(wrong()).toEqual(before);
+  });
+
+  test("those that were given up are used again, and hold what they should", () => {
+    const { dropped, sets } = writer.stats();
+    const chain = fresh(below);
+    for (let block = 0; block < BLOCKS; block++) {
+      const key = [chain.keys[block * 2]!, chain.keys[block * 2 + 1]!] as const;
+      for (const member of [block % 20, (block % 20) + 1, (block % 20) + 3]) writer.add(...key, member);
+    }
+    expect(writer.stats().dropped).toBe(dropped);
+    expect(writer.stats().sets).toBeGreaterThan(sets);
+    for (let block = 0; block < BLOCKS; block++) {
+      const match = reader.match({ keys: chain.keys.slice(block * 2), count: 1, blockSize: 16 }, START);
+      const holders = members.filter((member) => match.depth(member) === 1);
+      expect(holders).toEqual([block % 20, (block % 20) + 1, (block % 20) + 3]);
+    }
+    expect(wrong().more).toBe(0);
+  });
+});
