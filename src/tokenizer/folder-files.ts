@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ContentHash, hashOfBytes, hashOfFile } from "./content-hash.ts";
+import type { KnownHashes } from "./known-hashes.ts";
 import { TokenizerError } from "./tokenizer.ts";
 
 /** A model's files by name, relative to its folder. */
@@ -14,6 +15,9 @@ export type Files = ReadonlyMap<string, Uint8Array>;
 export class FolderFiles implements Files {
   /** Undefined: not read yet. */
   private readonly read = new Map<string, Uint8Array | undefined>();
+
+  /** Of files that are not read: absent, they are hashed whenever that is asked. */
+  known: KnownHashes | undefined;
 
   constructor(private readonly folder: string) {}
 
@@ -35,7 +39,8 @@ export class FolderFiles implements Files {
   /** Hash of a file's content, for which it need not be kept. */
   hash(name: string): ContentHash {
     const bytes = this.read.get(name);
-    return bytes === undefined ? this.tried(name, hashOfFile) : hashOfBytes(bytes);
+    if (bytes !== undefined) return hashOfBytes(bytes);
+    return this.tried(name, (path) => this.known?.of(path) ?? hashOfFile(path));
   }
 
   private tried<T>(name: string, run: (path: string) => T): T {

@@ -1,4 +1,5 @@
 import { embeddedTables } from "./embedded.ts";
+import { FolderFiles } from "./folder-files.ts";
 import { type TokenizerSource, tokenizerSource } from "./formats/source.ts";
 import { buildGeneral } from "./general/build.ts";
 import { openGeneral } from "./general/open.ts";
@@ -7,6 +8,7 @@ import { recognise } from "./image/recognise.ts";
 import { parseTokenizerJson, type TokenizerJson } from "./image/tokenizer-json.ts";
 import { copiedImage, kernelModule } from "./kernel/kernel.ts";
 import { type KernelHandle, openKernelTokenizer } from "./kernel-tokenizer.ts";
+import { KnownHashes } from "./known-hashes.ts";
 import { postProcessorOf } from "./post-processor.ts";
 import { type BuiltTables, readTables, tableFileName, tableKey, tableParts, writeTables } from "./table-cache.ts";
 import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
@@ -41,6 +43,7 @@ export async function loadBuilt(
   files: ReadonlyMap<string, Uint8Array>,
   { cacheDir }: LoadOptions,
 ): Promise<TokenizerHandle | undefined> {
+  if (files instanceof FolderFiles && cacheDir !== undefined) files.known = new KnownHashes(cacheDir);
   const key = tableKey(tokenizerSource(files).contents());
   const cached = cacheDir === undefined ? undefined : readTables(cacheDir, key);
   if (cached) return handleOf(cached, key);

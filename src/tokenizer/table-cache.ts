@@ -200,7 +200,7 @@ function isCurrent(path: string): boolean {
   }
 }
 
-function removeIfThere(path: string): void {
+export function removeIfThere(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
