@@ -1,5 +1,6 @@
 import { emptyCaches, repeatedWorkers, selectorProblems } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
+import { disaggregationProblems } from "../config/disaggregation.ts";
 import { printOptions } from "../config/print.ts";
 import { type Environment, resolveOptions } from "../config/resolve.ts";
 import { serveOptions } from "../config/serve-options.ts";
@@ -10,6 +11,7 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
   const problems = [
     ...emptyCaches(resolved.values),
     ...repeatedWorkers(resolved.values),
+    ...disaggregationProblems(resolved.values),
     ...selectorProblems(resolved.values),
   ];
   if (problems.length > 0) throw new ConfigError(problems);

@@ -3,6 +3,7 @@ import { version } from "../../package.json" with { type: "json" };
 import { doubleAlias } from "../config/aliases.ts";
 import { emptyCaches, missingFiles, repeatedWorkers, selectorProblems } from "../config/checks.ts";
 import { ConfigError } from "../config/config-error.ts";
+import { disaggregationProblems, prefillWorkers } from "../config/disaggregation.ts";
 import type { Environment } from "../config/given.ts";
 import { cardAliases, doubleCard, fallbackLoop, namedCards, parseCard } from "../config/model-cards.ts";
 import { resolveOptions } from "../config/resolve.ts";
@@ -60,6 +61,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
     ...missingFiles(config, sourceProblem),
     ...emptyCaches(config),
     ...repeatedWorkers(config),
+    ...disaggregationProblems(config),
     ...selectorProblems(config),
     ...workerTlsProblems(config),
     ...(await discoveryProblems(config)),
@@ -107,8 +109,9 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
     return 1;
   }
   const url = clientUrl(serving.hostname, serving.port);
-  log.info("listening", { url, version, threads, workers: config.workerUrls.length });
-  if (config.workerUrls.length === 0 && config.workerFile === undefined && !config.serviceDiscovery)
+  const workers = config.workerUrls.length + prefillWorkers(config.prefill).length + config.decode.length;
+  log.info("listening", { url, version, threads, workers });
+  if (workers === 0 && config.workerFile === undefined && !config.serviceDiscovery)
     log.warn(
       "there are no workers yet: start with --worker-urls, or add some with POST /workers (or try `collie demo`)",
     );

@@ -45,11 +45,30 @@ export function emptyCaches(config: {
   return problems;
 }
 
-/** Workers that are told of twice, one line each: at one place there is one, whatever it speaks. */
-export function repeatedWorkers({ workerUrls }: { readonly workerUrls: readonly string[] }): string[] {
-  const places = workerUrls.flatMap((url) => parseWorkerAddress(url)?.place ?? []);
-  const twice = new Set(places.filter((place, at) => places.indexOf(place) !== at));
-  return [...twice].map((place) => `--worker-urls: ${place} is in the list twice`);
+/** Workers that are told of twice, one line each: at one place there is one, whatever it speaks or does. */
+export function repeatedWorkers(config: {
+  readonly workerUrls: readonly string[];
+  readonly prefill: readonly string[];
+  readonly decode: readonly string[];
+}): string[] {
+  const lists = [
+    ["--worker-urls", config.workerUrls],
+    ["--prefill", config.prefill],
+    ["--decode", config.decode],
+  ] as const;
+  const told = lists.flatMap(([flag, urls]) =>
+    urls.flatMap((url) => {
+      const place = parseWorkerAddress(url)?.place;
+      return place === undefined ? [] : [{ flag, place }];
+    }),
+  );
+  const problems = told.flatMap(({ flag, place }, at) => {
+    const before = told.findIndex((other) => other.place === place);
+    if (before === at) return [];
+    const first = told[before]!.flag;
+    return [`${flag}: ${place} is ${first === flag ? "in the list twice" : `a worker of ${first} already`}`];
+  });
+  return [...new Set(problems)];
 }
 
 /** Selectors that find nothing, or more than is meant, one line each. */

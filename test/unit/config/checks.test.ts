@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { emptyCaches, repeatedWorkers, selectorProblems } from "../../../src/config/checks.ts";
+import { disaggregationProblems, prefillWorkers } from "../../../src/config/disaggregation.ts";
 import { resolveOptions } from "../../../src/config/resolve.ts";
 import { serveOptions } from "../../../src/config/serve-options.ts";
 
@@ -48,4 +49,41 @@ test("at one place there is one worker, however it is spelt", () => {
     repeatedWorkers(resolveOptions(serveOptions, { args: ["--worker-urls", ...urls], env: {} }).values);
   expect(found("grpc://a:1", "http://a:2", "dns://a:1", "dns://a:1")).toEqual([]);
   expect(found("grpc://A:1", "b:1", "http://a:1/", "a:1")).toEqual(["--worker-urls: a:1 is in the list twice"]);
+  expect(found("a:1", "--prefill", "grpc://p:1", "9000", "p:1", "--decode", "grpc://A:1", "d:1")).toEqual([
+    "--prefill: p:1 is in the list twice",
+    "--decode: a:1 is a worker of --worker-urls already",
+  ]);
+});
+
+describe("parts of the work", () => {
+  const given = (...args: string[]) => resolveOptions(serveOptions, { args, env: {} }).values;
+  const found = (...args: string[]) => disaggregationProblems(given(...args));
+
+  test("behind a worker that prefills comes the port of its bootstrap server, or none, or nothing", () => {
+    const { prefill } = given("--prefill", "grpc://a:1", "8998", "b:2", "none", "--prefill", "c:3", "--prefill=d:4");
+    expect(prefillWorkers(prefill)).toEqual([
+      { url: "grpc://a:1", bootstrapPort: 8998 },
+      { url: "b:2", bootstrapPort: undefined },
+      { url: "c:3", bootstrapPort: undefined },
+      { url: "d:4", bootstrapPort: undefined },
+    ]);
+    for (const wrong of ["0", "65536", "nobody", "dns://a:1"])
+      expect(() => given("--prefill", "a:1", wrong)).toThrow(`--prefill: "${wrong}"`);
+  });
+
+  test("a port belongs to a worker", () => {
+    expect(found("--prefill", "8998", "a:1", "--decode", "b:1")).toEqual([
+      "--prefill: 8998 does not follow the address of a worker",
+    ]);
+    expect(found("--prefill", "a:1", "8998", "none", "--decode", "b:1")).toHaveLength(1);
+  });
+
+  test("one part needs the other, unless more workers are told of elsewhere", () => {
+    expect(found()).toEqual([]);
+    expect(found("--prefill", "a:1", "--decode", "b:1")).toEqual([]);
+    expect(found("--prefill", "a:1")).toEqual(["--prefill: needs workers that decode what is prefilled: --decode"]);
+    expect(found("--decode", "a:1")).toEqual(["--decode: needs workers that prefill: --prefill"]);
+    expect(found("--decode", "a:1", "--worker-file", "workers.yaml")).toEqual([]);
+    expect(found("--prefill", "a:1", "--service-discovery")).toEqual([]);
+  });
 });
