@@ -203,6 +203,18 @@ export class FleetView {
     return this.tokenizers.added(name, added);
   }
 
+  /**
+   * The tokenizer by which the prompts of a model's HTTP workers are looked up: the model's own, where others serve it too, or one that was
+   * added under its name. Undefined where nobody goes by it: there is no choice, or the policy looks at no tokens.
+   */
+  routingTokenizer(name: string): NamedTokenizer | undefined {
+    const its = this.named(name);
+    const crew = its?.httpWorkers.regular;
+    if (its === undefined || crew === undefined || crew.seats.length < 2 || !crew.policy.needsTokens) return undefined;
+    const added = this.snapshot.tokenizers.find((entry) => entry.name === its.id && entry.state.status === "ready");
+    return its.tokens !== undefined || added !== undefined ? this.tokenizer(its.id) : undefined;
+  }
+
   readyWorkers(): number {
     const slots = new Set(this.snapshot.workers.map(homeOf)); // one that serves several models is one
     return [...slots].filter((slot) => this.board.state(slot) === WorkerState.ready).length;

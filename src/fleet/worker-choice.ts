@@ -26,6 +26,7 @@ export class WorkerChoice {
   private readonly candidates: Candidates;
   private readonly context: Mutable<PolicyContext>;
   private crew: Crew | undefined;
+  /** Places that were booked: among kinds of workers that are loaded alike it decides. */
   private turn = 0;
 
   constructor(
@@ -79,6 +80,7 @@ export class WorkerChoice {
       const predictedTokens = choice?.matchedTokens ?? 0;
       const booked = Math.max(0, tokens - predictedTokens);
       if (!board.book(slot, thread, booked, now)) continue;
+      this.turn++;
       if (choice !== undefined) this.promise(choice, now);
       const note: ChoiceNote = {
         policy: crew.policy.name,

@@ -12,6 +12,7 @@ import { probeRoutes } from "./probe-routes.ts";
 import { clientRequestId, randomId, requestId } from "./request-id.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { checkParams } from "./route-parts.ts";
+import { addTrace } from "./routing-headers.ts";
 
 /** The whole HTTP surface of one serving thread. */
 export interface App {
@@ -102,12 +103,23 @@ export function createApp(context: ServerContext): App {
   }
 
   const first = appOf(chatRoutes(context, begin), modelsRoutes(context), probeRoutes(context));
+
+  function answer(request: Request): Response | Promise<Response> {
+    const name = partOf(pathOf(request.url));
+    const app = name === undefined ? first : part(name);
+    return app instanceof Promise ? app.then((loaded) => loaded.fetch(request)) : app.fetch(request);
+  }
+
+  /** The same, with headers that tell where the request was sent. */
+  async function traced(request: Request): Promise<Response> {
+    const response = await answer(request);
+    const trace = begun.get(request)?.route?.trace;
+    if (trace !== undefined) addTrace(response.headers, trace);
+    return response;
+  }
+
   return {
-    fetch(request) {
-      const name = partOf(pathOf(request.url));
-      const app = name === undefined ? first : part(name);
-      return app instanceof Promise ? app.then((loaded) => loaded.fetch(request)) : app.fetch(request);
-    },
+    fetch: config.routingHeaders ? traced : answer,
     serveFrom(server) {
       bun = server;
       first.server = server;

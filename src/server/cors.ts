@@ -1,3 +1,5 @@
+import { ROUTING_HEADERS } from "./routing-headers.ts";
+
 /** Headers that let browsers of the allowed origins call the gateway. None named means every origin. */
 export function corsHeaders(origin: string | null, allowed: readonly string[]): Record<string, string> {
   if (origin === null) return {};
@@ -6,7 +8,10 @@ export function corsHeaders(origin: string | null, allowed: readonly string[]): 
   return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "origin" };
 }
 
-const EXPOSED = "x-request-id, request-id, retry-after, x-should-retry";
+const EXPOSED = [
+  ...["x-request-id", "request-id", "retry-after", "x-should-retry"],
+  ...Object.values(ROUTING_HEADERS),
+].join(", ");
 
 /** Answer to a preflight request. */
 export function preflight(request: Request, allowed: readonly string[]): Response {

@@ -40,7 +40,7 @@ export function eitherWay<S extends TSchema>(
     const proxy = await import("../apis/proxy/handle.ts");
     const isStream = (body as { readonly stream?: unknown }).stream === true;
     const text = rawBody(body) ?? JSON.stringify(body);
-    return proxy.passOn({ endpoint, model, text, isStream, headers: request.headers }, its, scope);
+    return proxy.passOn({ endpoint, model, text, body, isStream, headers: request.headers }, its, scope);
   }
 
   /** Takes the way of the worker that is loaded least, and the other one where nobody can be reached on that. */

@@ -1,4 +1,5 @@
 import { ClientClosedError, type GatewayError, RequestTimeoutError, ShuttingDownError } from "../errors.ts";
+import type { RouteOfRequest } from "../fleet/lease.ts";
 import type { RequestMeter } from "./request-metrics.ts";
 
 /** One request's life, from accept to finish: its id and the one signal that everything done for it hangs on. */
@@ -11,6 +12,8 @@ export interface RequestScope {
   readonly signal: AbortSignal;
   /** Counts it, once it is known what it asks for. */
   meter?: RequestMeter | undefined;
+  /** What it brings along for those who choose its worker, once its body is read. */
+  route?: RouteOfRequest | undefined;
   /** Ends the work for the request; the first reason counts. */
   abort(reason: GatewayError): void;
   /** It may take so long in all, whatever is set for all requests; 0 = as long as it likes. */
@@ -30,6 +33,7 @@ class OpenRequest implements RequestScope {
   readonly startedAt = performance.now();
   private readonly controller = new AbortController();
   meter: RequestMeter | undefined;
+  route: RouteOfRequest | undefined;
   /** It has a limit of its own. */
   isLimited = false;
   private timer: ReturnType<typeof setTimeout> | undefined;

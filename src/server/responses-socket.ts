@@ -10,6 +10,7 @@ import { requestId } from "./request-id.ts";
 
 export interface SocketData {
   readonly id: string;
+  readonly headers: Headers;
   session: ResponsesSession | undefined;
 }
 
@@ -58,7 +59,8 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
       }
       const headers = { "x-request-id": id };
       Session ??= (await import("../apis/responses-socket/session.ts")).ResponsesSession;
-      if (server.upgrade(request, { data: { id, session: undefined }, headers })) return undefined;
+      const data = { id, headers: new Headers(request.headers), session: undefined };
+      if (server.upgrade(request, { data, headers })) return undefined;
       return Response.json(
         {
           error: {
@@ -80,7 +82,7 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
       perMessageDeflate: false,
       open(socket) {
         open.add(socket);
-        const { id } = socket.data;
+        const { id, headers } = socket.data;
         const send = (messages: readonly string[]): void => {
           socket.cork(() => {
             for (const message of messages) socket.send(message);
@@ -88,7 +90,7 @@ export function responsesSocket(context: ServerContext): ResponsesSocket {
           if (socket.getBufferedAmount() > PAUSE_AT) socket.data.session?.pause();
         };
         if (Session === undefined) throw new Error("a connection before its upgrade");
-        socket.data.session = new Session({ id, tenant: TENANT }, { send }, context, () => closeIdle(socket));
+        socket.data.session = new Session({ id, tenant: TENANT, headers }, { send }, context, () => closeIdle(socket));
       },
       message(socket, message) {
         socket.data.session?.message(typeof message === "string" ? message : message.toString("utf8"));

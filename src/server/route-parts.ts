@@ -2,6 +2,7 @@
 
 import type { Static, TSchema } from "@sinclair/typebox";
 import { compiledSchema } from "../apis/shared/compiled-schema.ts";
+import { routeHints } from "../apis/shared/route-hints.ts";
 import { NotFoundError } from "../errors.ts";
 import { LIMITED_PATHS } from "./admission.ts";
 import { type JsonRule, readJson } from "./body.ts";
@@ -60,7 +61,12 @@ export function bodyReader(
     const scope = begin(request, kind);
     // the body is read meanwhile: while it is not, nobody would notice that the client leaves
     const turn = admission !== undefined && isLimited(request) ? admission.enter(scope) : undefined;
-    const body = readJson(request, rule);
+    const body = readJson(request, rule).then((value) => {
+      const hints = routeHints(request.headers, value);
+      if (config.routingHeaders) scope.route = { hints, trace: {} };
+      else if (hints !== undefined) scope.route = { hints };
+      return value;
+    });
     return turn === undefined ? body : Promise.all([body, turn]).then(([value]) => value);
   };
 }

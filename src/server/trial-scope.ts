@@ -20,6 +20,7 @@ export function trialScope(whole: RequestScope): TrialScope {
     startedAt: whole.startedAt,
     signal: own.signal,
     meter: whole.meter,
+    route: whole.route,
     abort(reason: GatewayError) {
       if (isKept) whole.abort(reason);
       else own.abort(reason);

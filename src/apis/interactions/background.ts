@@ -46,6 +46,7 @@ export async function handleBackground(
       {
         id,
         tenant,
+        route: scope.route,
         lost: LOST_INTERACTION,
         cancelled: () => new InteractionCancelledError(),
         work: (own, log, end) => run(prepared, log, end, context, own),

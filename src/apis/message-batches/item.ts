@@ -10,6 +10,7 @@ import { createMessage } from "../messages/handle.ts";
 import { type MessagesRequest, messagesRequest } from "../messages/schema.ts";
 import { compiledSchema } from "../shared/compiled-schema.ts";
 import { withFallback } from "../shared/fallback.ts";
+import { routeHints } from "../shared/route-hints.ts";
 
 /** What a request came to. */
 export type ItemResult = "succeeded" | "errored" | "canceled" | "expired";
@@ -53,6 +54,7 @@ async function answered(json: string, context: ServerContext, scope: RequestScop
   if (!schema.Check(params)) throw invalidBody(schema.Errors(params) as unknown as Iterable<SchemaProblem>);
   if (params.stream === true)
     throw new InvalidRequestError("A request of a batch cannot be streamed", { param: "stream" });
+  scope.route = { hints: routeHints(undefined, params) };
   for (let attempt = 1; ; attempt++) {
     try {
       return await withFallback(

@@ -45,7 +45,7 @@ export async function embedAll(
   const { signal } = stop;
   const onAbort = () => stop.abort(scope.signal.reason);
   scope.signal.addEventListener("abort", onAbort, { once: true });
-  const engines = dispatcher(context.fleet, model, scope.meter?.endpoint ?? "other");
+  const engines = dispatcher(context.fleet, model, scope.meter?.endpoint ?? "other", scope.route);
   const id = `${rid ?? requestId ?? scope.id}-${crypto.randomUUID()}`;
   const turn = takingTurns(signal);
   const vectors: Float32Array[] = new Array(inputs.length);

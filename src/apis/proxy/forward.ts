@@ -7,10 +7,12 @@ import { kindOfStatus, statusError } from "../../engines/http/status.ts";
 import { idOfTry } from "../../fleet/dispatch/attempts.ts";
 import { firstAnswer } from "../../fleet/dispatch/promised.ts";
 import { unlessRemoved } from "../../fleet/dispatch/retries.ts";
-import type { HttpLease } from "../../fleet/lease.ts";
+import type { HttpLease, RouteTrace } from "../../fleet/lease.ts";
 import type { FleetView } from "../../fleet/view.ts";
 import { withMember } from "../../generation/raw-members.ts";
+import type { RouteAsk } from "../../routing/ask.ts";
 import { endpointName } from "../../server/request-metrics.ts";
+import { atRank } from "./route.ts";
 
 export interface ForwardAsk {
   readonly endpoint: HttpEndpoint;
@@ -21,6 +23,9 @@ export interface ForwardAsk {
   /** The client's JSON, which goes on as it is but for the model's name. */
   readonly text: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** By what the worker is chosen. */
+  readonly route: RouteAsk;
+  readonly trace: RouteTrace | undefined;
 }
 
 /** An answer that has begun to come. The place at the worker is held: whoever has this gives it back. */
@@ -50,22 +55,20 @@ export class RefusedError extends EngineError {
 
 /** Bytes that the words of a refusal may have. */
 const REFUSAL_BYTES = 1 << 20;
-/** Tokens are counted before they are known: so many bytes make one. */
-const BYTES_PER_TOKEN = 4;
 
 /**
- * Sends a request to the least loaded HTTP worker, and on to others as long as they fail before anything has come. Resolves when the body of
+ * Sends a request to the HTTP worker that the policy chooses, and on to others as long as they fail before anything has come. Resolves when the body of
  * an answer begins. Rejects with EngineErrors ("cancelled" when `signal` fires, RefusedError with what a worker said), NoWorkersError and
  * ModelNotFoundError.
  */
 export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSignal): Promise<Forwarded> {
   const { id } = fleet.entry(ask.model);
-  const tokens = Math.ceil(ask.text.length / BYTES_PER_TOKEN);
+  const { route, trace } = ask;
   return firstAnswer(
     {
       endpoint: endpointName(ask.endpoint),
       model: id,
-      lease: (tried) => fleet.leaseHttp(id, { tokens, tried }),
+      lease: (tried) => fleet.leaseHttp(id, { route, trace, tried }),
       async work(lease, attempt, either) {
         const begun = await begin(lease, ask, attempt, either, fleet);
         fleet.observer.tried(lease.worker, undefined);
@@ -87,10 +90,16 @@ async function begin(
 ): Promise<Forwarded> {
   const { engine, worker } = lease;
   const name = engine.nameOf(worker.model);
+  const named = name === model ? text : withMember(text, "model", JSON.stringify(name));
+  const { rank } = worker;
   const ask: HttpAsk = {
     endpoint,
-    body: name === model ? text : withMember(text, "model", JSON.stringify(name)),
-    headers: { ...headers, "x-request-id": idOfTry(requestId, attempt) },
+    body: rank === undefined ? named : atRank(named, rank),
+    headers: {
+      ...headers,
+      "x-request-id": idOfTry(requestId, attempt),
+      ...(rank !== undefined && { "x-data-parallel-rank": String(rank) }),
+    },
   };
   const reply = await engine.forward(ask, signal);
   if (kindOfStatus(reply.status) !== undefined) throw await refusal(reply);

@@ -3,6 +3,7 @@ import { EngineError } from "../../engines/engine.ts";
 import type { HttpEndpoint, HttpReply } from "../../engines/http/engine.ts";
 import { ClientClosedError, GatewayError, gatewayError } from "../../errors.ts";
 import { outcomeOf } from "../../fleet/dispatch/outcome.ts";
+import type { HttpLease } from "../../fleet/lease.ts";
 import { engineFailure } from "../../generation/engine-failure.ts";
 import { BytePump } from "../../server/byte-pump.ts";
 import type { ServerContext } from "../../server/context.ts";
@@ -12,14 +13,16 @@ import type { RequestScope } from "../../server/request-scope.ts";
 import { openAiError } from "../openai/errors.ts";
 import { EventCutter } from "./events.ts";
 import { type Forwarded, forward, RefusedError } from "./forward.ts";
+import { routeOf, withoutInnerMembers } from "./route.ts";
 import { type Usage, UsageScanner, usageOf } from "./usage.ts";
 
 export interface PassedRequest {
   readonly endpoint: HttpEndpoint;
   /** A name of the model, as the client gave it. */
   readonly model: string;
-  /** The client's JSON. */
+  /** The client's JSON, and what it was read to. */
   readonly text: string;
+  readonly body: object;
   readonly isStream: boolean;
   /** The client's. */
   readonly headers: Headers;
@@ -47,15 +50,20 @@ interface Sent extends Forwarded {
   readonly meter: GenerationMeter | undefined;
 }
 
-async function send(request: PassedRequest, { fleet }: ServerContext, scope: RequestScope): Promise<Sent> {
-  const { endpoint, model, text, isStream } = request;
+async function send(request: PassedRequest, context: ServerContext, scope: RequestScope): Promise<Sent> {
+  const { fleet } = context;
+  const { endpoint, model, body, isStream } = request;
   const headers: Record<string, string> = { accept: isStream ? "text/event-stream" : "application/json" };
   for (const name of PASSED_ON) {
     const value = request.headers.get(name);
     if (value !== null) headers[name] = value;
   }
   const meter = scope.meter?.generation(fleet.idOf(model));
-  const begun = await forward({ endpoint, requestId: scope.id, model, text, headers }, fleet, scope.signal);
+  const route = await routeOf(request, context, scope);
+  const text = withoutInnerMembers(request.text, body);
+  const { trace } = scope.route ?? {};
+  const ask = { endpoint, requestId: scope.id, model, text, headers, route, trace };
+  const begun = await forward(ask, fleet, scope.signal);
   meter?.begun();
   return { ...begun, meter };
 }
@@ -89,7 +97,7 @@ async function whole(
   }
   lease.done("ok");
   const body = Buffer.concat(chunks);
-  served(request, context, scope, usageOf(body), meter);
+  served(request, context, scope, usageOf(body), meter, lease);
   scope.finish();
   const type = reply.headers.get("content-type") ?? "application/json";
   return new Response(body, { status: reply.status, headers: { "content-type": type, "x-request-id": scope.id } });
@@ -145,7 +153,7 @@ async function pass(
     const scanner = new UsageScanner();
     await passEvents(begun, pump, scanner);
     begun.lease.done("ok");
-    served(request, context, scope, scanner.usage, begun.meter);
+    served(request, context, scope, scanner.usage, begun.meter, begun.lease);
   } catch (error) {
     begun?.cancel();
     begun?.lease.done(scope.signal.aborted ? "neutral" : outcomeOf(error));
@@ -208,8 +216,10 @@ function served(
   { id, startedAt }: RequestScope,
   usage: Usage | undefined,
   meter: GenerationMeter | undefined,
+  lease: HttpLease,
 ): void {
   if (usage !== undefined) meter?.ended(usage.promptTokens, usage.completionTokens);
+  if (usage?.cachedTokens !== undefined) lease.cached(usage.cachedTokens, usage.promptTokens);
   log.debug("request served over HTTP", {
     request: id,
     path: endpoint,

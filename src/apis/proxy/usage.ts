@@ -3,6 +3,8 @@
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** Of those of the prompt; undefined where it is not told. */
+  readonly cachedTokens: number | undefined;
 }
 
 const KEY = '"usage"';
@@ -44,7 +46,12 @@ function usageAt(text: string): Usage | undefined {
     return undefined;
   }
   const { prompt_tokens: prompt, total_tokens: total, completion_tokens: completion } = usage;
+  const { cached_tokens: cached } = (usage["prompt_tokens_details"] ?? {}) as { readonly cached_tokens?: unknown };
   const promptTokens = typeof prompt === "number" ? prompt : total; // Jina's rerank tells a total only
   if (typeof promptTokens !== "number") return undefined;
-  return { promptTokens, completionTokens: typeof completion === "number" ? completion : 0 };
+  return {
+    promptTokens,
+    completionTokens: typeof completion === "number" ? completion : 0,
+    cachedTokens: typeof cached === "number" ? cached : undefined,
+  };
 }

@@ -27,6 +27,7 @@ import { responseStore } from "../responses/state.ts";
 import { countPrompt, withRun } from "../shared/call.ts";
 import type { EventWriter } from "../shared/events.ts";
 import { withFallback } from "../shared/fallback.ts";
+import { routeHints } from "../shared/route-hints.ts";
 import { type CreateEvent, clientEvent, laneOf, parseMessage } from "./client-events.ts";
 import { ResponseMemory } from "./memory.ts";
 import { Steering } from "./steering.ts";
@@ -40,6 +41,8 @@ export interface SocketWriter {
 export interface SessionIdentity {
   readonly id: string;
   readonly tenant: string;
+  /** Of the request that opened the connection. */
+  readonly headers: Headers;
 }
 
 const PATH = "/v1/responses (WebSocket)";
@@ -144,6 +147,7 @@ export class ResponsesSession {
     const { context } = this;
     const id = `${this.identity.id}-${crypto.randomUUID().slice(0, 8)}`;
     const scope = context.scopes.begin(id, this.closing.signal, this.identity.tenant);
+    scope.route = { hints: routeHints(this.identity.headers, request) };
     let active: { id: string; lane: string | undefined; request: ResponsesRequest } | undefined;
     let object: Loose | undefined;
     try {

@@ -38,6 +38,7 @@ export async function handleBackground(
       {
         id,
         tenant,
+        route: scope.route,
         lost: LOST_RESPONSE,
         cancelled: () => new ResponseCancelledError(),
         // what comes when the result is stored is not logged: `followResponse` makes it of that

@@ -16,6 +16,8 @@ import { retryStore } from "./store-retry.ts";
 export interface RunSpec {
   readonly id: string;
   readonly tenant: string;
+  /** The client's request: who chooses a worker for another try of it goes by that. */
+  readonly route: RequestScope["route"];
   readonly lost: LostKind;
   /** What a cancel ends it with. */
   readonly cancelled: () => GatewayError;
@@ -30,11 +32,12 @@ export const logOf = (run: BackgroundRun): EventLog | undefined => logs.get(run)
 
 /** Starts the work on what lies in the history as `queued`. A shutdown of the gateway waits for it, and ends it after its grace. */
 export function startRun(
-  { id, tenant, lost, cancelled, work }: RunSpec,
+  { id, tenant, route, lost, cancelled, work }: RunSpec,
   history: HistoryStore,
   context: ServerContext,
 ): BackgroundRun {
   const scope = context.scopes.begin(id, new AbortController().signal, tenant);
+  scope.route = route;
   let message = "Internal error";
   function abort(reason: GatewayError): void {
     if (reason instanceof HistoryUnavailableError) message = reason.message;

@@ -204,7 +204,7 @@ function generationOf(
   const engineStops = choices > 1 ? sampling : { ...sampling, stop: [] };
   const { dataParallelRank } = ask;
   return {
-    engine: dispatcher(context.fleet, model, scope.meter?.endpoint ?? "other"),
+    engine: dispatcher(context.fleet, model, scope.meter?.endpoint ?? "other", scope.route),
     meter: () => scope.meter?.generation(model.entry.id),
     tokenizer: model.tokenizer,
     output,

@@ -9,6 +9,7 @@ import {
 } from "../../engines/engine.ts";
 import { Feature } from "../../engines/features.ts";
 import type { Lease, Outcome } from "../lease.ts";
+import { homeOf } from "../snapshot.ts";
 import type { FleetView } from "../view.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { TimeLimits } from "./policy.ts";
@@ -68,7 +69,7 @@ export class Attempt implements Try, GenerateHandler {
   }
 
   get spent(): readonly number[] {
-    return [this.lease.worker.slot];
+    return [homeOf(this.lease.worker)];
   }
 
   start(request: GenerateRequest, limits: TimeLimits): void {

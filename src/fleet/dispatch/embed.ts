@@ -1,18 +1,21 @@
 import type { EmbedReply, EmbedRequest } from "../../engines/engine.ts";
 import { Feature } from "../../engines/features.ts";
+import type { RouteOfRequest } from "../lease.ts";
 import type { FleetView, Model } from "../view.ts";
 import { idOfTry } from "./attempts.ts";
 import { firstAnswer } from "./promised.ts";
 
-/** The vector of a text, from the least loaded worker, or from another if that fails. Rejects as an engine does, and with NoWorkersError. */
+/** The vector of a text, from the worker that the policy chooses, or from another if that fails. Rejects as an engine does, and with NoWorkersError. */
 export function dispatchEmbed(
   fleet: FleetView,
   model: Model,
   request: EmbedRequest,
   signal: AbortSignal,
   endpoint: string,
+  { hints, trace }: RouteOfRequest = {},
 ): Promise<EmbedReply> {
-  const ask = { needs: Feature.embed, tokens: request.tokenIds.length };
+  const { tokenIds } = request;
+  const ask = { needs: Feature.embed, route: { ...hints, tokenIds, tokens: tokenIds.length }, trace };
   return firstAnswer(
     {
       endpoint,

@@ -1,7 +1,7 @@
 /** One generation on its way through a model's workers, until one of them begins to answer. */
 import { EngineError, type GenerateCall, type GenerateHandler, type GenerateRequest } from "../../engines/engine.ts";
 import { Feature, featuresOf } from "../../engines/features.ts";
-import type { LeaseAsk } from "../lease.ts";
+import type { LeaseAsk, RouteOfRequest } from "../lease.ts";
 import type { FleetView, Model } from "../view.ts";
 import { Attempt, type Tries, type Try } from "./attempt.ts";
 import { idOfTry, pauseBeforeNext } from "./attempts.ts";
@@ -20,8 +20,9 @@ export function dispatchGeneration(
   request: GenerateRequest,
   handler: GenerateHandler,
   endpoint: string,
+  route?: RouteOfRequest,
 ): GenerateCall {
-  const dispatch = new Dispatch(fleet, model, request, handler, endpoint);
+  const dispatch = new Dispatch(fleet, model, request, handler, endpoint, route);
   dispatch.begin();
   return dispatch;
 }
@@ -46,8 +47,11 @@ class Dispatch implements GenerateCall, Tries {
     private readonly request: GenerateRequest,
     readonly handler: GenerateHandler,
     private readonly endpoint: string,
+    { hints, trace }: RouteOfRequest = {},
   ) {
-    this.ask = { needs: featuresOf(request), tokens: request.tokenIds.length, tried: new Set() };
+    const { tokenIds, dataParallelRank: rank } = request;
+    const route = { ...hints, tokenIds, tokens: tokenIds.length };
+    this.ask = { needs: featuresOf(request), route, tried: new Set(), rank, trace };
     this.limits = fleet.policy.limitsOf(model.entry.id);
   }
 

@@ -1,6 +1,7 @@
 /** Requests that are answered by one promise: texts to embed, and what is passed on to HTTP workers. */
 import { sleep } from "../clock.ts";
 import type { Booking } from "../lease.ts";
+import { homeOf } from "../snapshot.ts";
 import type { FleetView } from "../view.ts";
 import { pauseBeforeNext } from "./attempts.ts";
 import { outcomeOf } from "./outcome.ts";
@@ -36,7 +37,7 @@ export async function firstAnswer<L extends Booking, T>(
   fleet.retryBudget.deposit();
   let lease = leaseOf(tried);
   for (;;) {
-    tried.add(lease.worker.slot);
+    tried.add(homeOf(lease.worker));
     try {
       return await tryOnce(lease, limits);
     } catch (thrown) {

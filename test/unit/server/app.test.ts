@@ -202,7 +202,7 @@ describe("ids and cross-origin", () => {
       const response = await gateway.post(body, { origin: "https://app.example" });
       expect(response.headers.get("access-control-allow-origin")).toBe("https://app.example");
       expect(response.headers.get("access-control-expose-headers")).toBe(
-        "x-request-id, request-id, retry-after, x-should-retry",
+        "x-request-id, request-id, retry-after, x-should-retry, x-collie-worker, x-collie-cached-tokens-predicted, x-collie-cached-tokens",
       );
       expect(response.headers.get("x-request-id")).toBeTruthy();
       await response.text();
