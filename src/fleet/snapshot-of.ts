@@ -2,6 +2,7 @@
 import type { WorkerRegistry } from "./registry.ts";
 import type { FleetSnapshot, HttpModelEntry, ModelEntry, TokenizerEntry, WorkerEntry } from "./snapshot.ts";
 import type { WorkerRecord } from "./worker-record.ts";
+import type { WorkerSpec } from "./worker-spec.ts";
 
 /** A worker that has registered, once for each model that it serves and for each rank that is chosen by itself. */
 export function workerEntries(record: WorkerRecord): readonly WorkerEntry[] {
@@ -22,7 +23,7 @@ export function workerEntries(record: WorkerRecord): readonly WorkerEntry[] {
     priority: spec.priority,
     cost: spec.cost,
     bootstrapPort: spec.bootstrapPort,
-    labels: { ...facts?.labels, ...spec.labels },
+    labels: { ...facts?.labels, ...connectorOf(spec), ...spec.labels },
     ...(kind === "http" && spec.apiKey !== undefined && { apiKey: spec.apiKey }),
   };
   if (rankSlots.length === 0) return models.map((model) => ({ ...worker, model }));
@@ -36,6 +37,17 @@ export function workerEntries(record: WorkerRecord): readonly WorkerEntry[] {
   }));
   return models.flatMap((model) => ranks.map((rank) => ({ ...rank, model })));
 }
+
+/** What SMG's API takes beside the labels that engines tell the same by. */
+const CONNECTOR = ["kv_connector", "kv_role", "kv_engine_id"] as const;
+
+const connectorOf = ({ further = {} }: WorkerSpec): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    CONNECTOR.flatMap((name) => {
+      const value = further[name];
+      return typeof value === "string" ? [[name, value]] : [];
+    }),
+  );
 
 const roleOf = ({ spec, found }: WorkerRecord): NonNullable<WorkerEntry["role"]> =>
   spec.workerType ?? found?.facts?.role ?? "regular";

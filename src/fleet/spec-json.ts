@@ -32,7 +32,7 @@ const HEALTH_KNOWN: ReadonlySet<string> = new Set([
 
 /** Of numbers that nothing bounds by its meaning: 32 bits. */
 const MOST = 2 ** 32 - 1;
-/** Members that are kept and shown, and that nothing goes by so far. */
+/** Members that are kept and shown; of these `kv_connector` and `kv_engine_id` are gone by, as if the engine had told them. */
 const KEPT: Readonly<Record<string, "text" | "object" | readonly [least: number, most: number]>> = {
   provider: "text",
   dp_base_url: "text",

@@ -15,6 +15,7 @@ const LABELS = [
   "max_running_requests",
   "load_balance_method",
   "disaggregation_mode",
+  "disaggregation_bootstrap_port",
   "is_embedding",
   "vocab_size",
   "weight_version",

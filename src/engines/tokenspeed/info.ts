@@ -14,6 +14,7 @@ const LABELS = [
   "max_total_tokens",
   "max_running_requests",
   "load_balance_method",
+  "disaggregation_bootstrap_port",
   "is_embedding",
   "vocab_size",
   "weight_version",

@@ -153,6 +153,7 @@ export function lifeWorld({
     admin: fleetAdmin(registry, board, jobs),
     /** Who serving threads know of, by URL and model. */
     known: () => (snapshots.at(-1)?.workers ?? []).map(({ url, model }) => `${url} ${model}`),
+    workers: () => snapshots.at(-1)?.workers ?? [],
     slots: () => (snapshots.at(-1)?.workers ?? []).map(({ slot }) => slot),
     status: () => registry.list().map(({ status }) => status),
   };
