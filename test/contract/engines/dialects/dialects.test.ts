@@ -10,6 +10,7 @@ import { abortCases } from "./cases/aborts.ts";
 import { constraintCases } from "./cases/constraints.ts";
 import { controlCases } from "./cases/control.ts";
 import { generateCases } from "./cases/generate.ts";
+import { handoverCases } from "./cases/handover.ts";
 import { logprobCases } from "./cases/logprobs.ts";
 import { samplingCases } from "./cases/sampling.ts";
 import { stopCases } from "./cases/stops.ts";
@@ -29,6 +30,7 @@ const CASES: readonly Case[] = [
   ...logprobCases,
   ...abortCases,
   ...controlCases,
+  ...handoverCases,
 ];
 
 /** By case and then by dialect and age. */
