@@ -38,7 +38,7 @@ export const commands: readonly Command[] = [
   {
     name: "explain",
     summary: "Ask a gateway which worker a prompt would go to, and draw why.",
-    usage: "--model MODEL [--prompt TEXT | --file FILE | --chat FILE] [flags]",
+    usage: "[--model MODEL] [--prompt TEXT | --file FILE | --chat FILE] [flags]",
     details:
       "Nothing is sent to a worker, and the next choice stays as it would have been. Draws who has which blocks of the prompt in its cache, what each worker has to do, its score (the least is best) and the choice with its reason. Exit status: 0 when there is an answer, 1 when the gateway cannot be asked, refuses or cannot be understood, 2 for wrong flags.",
     options: explainOptions,

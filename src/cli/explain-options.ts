@@ -16,7 +16,12 @@ export const explainOptions = {
     group: "Gateway",
     help: "The gateway's key, if it has one.",
   },
-  model: { flag: "model", type: "string", group: "Request", help: "The model that the request would name." },
+  model: {
+    flag: "model",
+    type: "string",
+    group: "Request",
+    help: "The model that the request would name; may be left out where there is only one.",
+  },
   prompt: {
     flag: "prompt",
     type: "string",

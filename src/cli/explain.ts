@@ -26,14 +26,12 @@ class ExplainError extends Error {
 /** `collie explain`: asks a gateway where a prompt would go, and draws why. */
 export async function run(args: readonly string[], env: Environment): Promise<number> {
   const { values } = resolveOptions(explainOptions, { args, env });
-  const { model } = values;
-  if (model === undefined) throw new ConfigError(["--model: is needed"]);
   if ([values.prompt, values.file, values.chat].filter((given) => given !== undefined).length > 1)
     throw new ConfigError(["--prompt, --file and --chat exclude each other"]);
   const gateway = gatewayOf(values.url);
   const out = new BlockWriter(STDOUT);
   try {
-    const answer = await asked(gateway, { ...requestOf(values), model }, values);
+    const answer = await asked(gateway, requestOf(values), values);
     const report = readReport(answer);
     if (values.json) out.text(`${JSON.stringify(answer, undefined, 2)}\n`);
     else if (report === undefined)
@@ -56,13 +54,12 @@ function gatewayOf(url: string): string {
   return `${parsed.origin}${parsed.pathname.replace(/\/+$/, "")}`;
 }
 
-/** The body of the request that is asked about, without its model. */
-function requestOf({ prompt, file, chat }: Values): object {
-  if (chat !== undefined) {
-    const source = chat === "-" ? STDIN : chat;
-    return chatOf(textOf(source), nameOf(source));
-  }
-  return { prompt: prompt ?? textOf(file ?? STDIN) };
+/** The body of the request that is asked about. */
+function requestOf({ model, prompt, file, chat }: Values): object {
+  const named = model === undefined ? {} : { model };
+  if (chat === undefined) return { ...named, prompt: prompt ?? textOf(file ?? STDIN) };
+  const source = chat === "-" ? STDIN : chat;
+  return { ...chatOf(textOf(source), nameOf(source)), ...named };
 }
 
 function chatOf(text: string, name: string): object {

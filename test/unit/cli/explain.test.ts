@@ -240,6 +240,10 @@ describe("the command", () => {
       [["--chat", chat], "", { messages, tools: [] }],
       [["--chat", "-"], JSON.stringify(messages), { messages }],
     ];
+    await explain(["--url", url, "--chat", chat]);
+    expect(asked.at(-1)?.body).toEqual({ messages, tools: [], model: "other" });
+    await explain(["--url", url, "--prompt", "a"]);
+    expect(asked.at(-1)?.body).toEqual({ prompt: "a" });
     for (const [more, input, body] of given) {
       expect(await explain([...flags, ...more], input)).toMatchObject({ err: "", status: 0 });
       expect(asked.at(-1)?.body).toEqual({ ...body, model: "m" });
@@ -259,7 +263,6 @@ describe("the command", () => {
   });
 
   test.each<[string, string[], string]>([
-    ["no model", ["--url", "http://127.0.0.1:1"], "--model: is needed"],
     ["two prompts", ["--model", "m", "--prompt", "a", "--chat", "b"], "--prompt, --file and --chat exclude each other"],
     ["no address", ["--model", "m", "--url", "10.0.0.1:80"], '--url: "10.0.0.1:80" is no http:// or https:// address'],
   ])("wrong flags give 2: %s", async (_, args, message) => {
