@@ -9,7 +9,7 @@ export type ErrorFamily = "openai" | "anthropic" | "google" | "workers";
 
 /** The workers' API and what else operators ask of the fleet. */
 const OF_THE_FLEET =
-  /^\/(?:workers|get_loads|engine_metrics|get_model_info|get_server_info|health_generate|flush_cache|start_profile|stop_profile)(?:\/|$)/;
+  /^\/(?:workers|routing|get_loads|engine_metrics|get_model_info|get_server_info|health_generate|flush_cache|start_profile|stop_profile)(?:\/|$)/;
 
 /**
  * Chosen by the path, never by how the client says who it is; the list of models, which all three have at one path, by a header that

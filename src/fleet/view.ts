@@ -1,4 +1,5 @@
 import { type Engine, EngineError } from "../engines/engine.ts";
+import { Feature } from "../engines/features.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError } from "../errors.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
@@ -301,7 +302,9 @@ export class FleetView {
     const isHttp = way === "http" || (way === "both" && this.kindOfNext(name) === "http");
     const legs = isHttp ? its.httpWorkers : its.tokenWorkers;
     if (isHttp || its.tokens === undefined || !this.isSplit(its.tokens)) return this.choice.explain(legs.regular, ask);
-    const report = this.choice.explain(legs.prefill, ask);
+    const { needs = 0 } = ask;
+    const ofPair = { ...ask, needs: needs | Feature.handover };
+    const report = this.choice.explain(legs.prefill, ofPair);
     const first = legs.prefill.seats.find(({ id }) => id === report.chosen);
     const dialect = first?.worker.dialect;
     return { ...report, decode: this.choice.explain(legs.decode, { ...ask, dialect, tokens: 0 }, first?.zone) };

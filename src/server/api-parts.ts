@@ -20,6 +20,7 @@ const LOADERS = {
   interactions: async () => (await import("./interactions-routes.ts")).interactionsRoutes,
   parse: async () => (await import("./parse-routes.ts")).parseRoutes,
   workers: async () => (await import("./workers-routes.ts")).workersRoutes,
+  routing: async () => (await import("./routing-routes.ts")).routingRoutes,
   fleet: async () => (await import("./fleet-routes.ts")).fleetRoutes,
 } satisfies Readonly<Record<string, () => Promise<Routes>>>;
 
@@ -47,6 +48,7 @@ const SEGMENTS: ReadonlyMap<string, PartName | "document"> = new Map<string, Par
   ["parse_function_call", "parse"],
   ["separate_reasoning", "parse"],
   ["workers", "workers"],
+  ["routing", "routing"],
   ["get_loads", "fleet"],
   ["engine_metrics", "fleet"],
   ["get_model_info", "fleet"],

@@ -132,7 +132,7 @@ export function createApp(context: ServerContext): App {
 
 /** How the paths begin that need a key. */
 const LOCKED =
-  /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning|generate|rerank|workers|get_loads|engine_metrics|get_model_info|get_server_info|health_generate|flush_cache|start_profile|stop_profile)/;
+  /^\/(?:v1|tokenize|detokenize|parse|separate_reasoning|generate|rerank|workers|routing|get_loads|engine_metrics|get_model_info|get_server_info|health_generate|flush_cache|start_profile|stop_profile)/;
 
 /** What of a request's event is read before it is routed. Elysia's types hide the path that its router goes by. */
 interface RequestEvent {

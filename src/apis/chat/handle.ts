@@ -20,7 +20,7 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
     if (body.stream !== true && body.stream_options) {
       throw new InvalidRequestError("stream_options needs stream to be true", { param: "stream_options" });
     }
-    const call = await prepareCall(textAsk(body), context, scope);
+    const call = await prepareChat(body, context, scope);
     const answer = chatAnswer(body, scope, context, call);
     const headers = { "x-request-id": scope.id };
     if (body.stream === true) {
@@ -36,6 +36,10 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
     throw error;
   }
 }
+
+/** Everything up to the engine. Throws GatewayErrors. */
+export const prepareChat = (body: ChatRequest, context: ServerContext, scope: RequestScope): Promise<PreparedCall> =>
+  prepareCall(textAsk(body), context, scope);
 
 function textAsk(body: ChatRequest): TextAsk {
   return {

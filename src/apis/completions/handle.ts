@@ -22,11 +22,7 @@ export async function handleCompletions(
   scope: RequestScope,
 ): Promise<Response> {
   try {
-    checkCompletion(body);
-    const model = context.fleet.model(body.model);
-    const prompts = poolingInputs(body.prompt, "prompt", model.tokenizer.vocabSize, true);
-    checkChoices(prompts.length, body);
-    const calls = await prepareAll(prompts, body, model, context, scope);
+    const { model, prompts, calls } = await prepareCompletions(body, context, scope);
     const answer = completionAnswer(body, prompts, calls, model, scope);
     const batch = batchOf(calls, answer.choices);
     const headers = { "x-request-id": scope.id };
@@ -51,7 +47,27 @@ export async function handleCompletions(
   }
 }
 
-/** Everything up to the engines, for each prompt: a wrong one is refused before any engine is asked. */
+interface PreparedCompletions {
+  readonly model: Model;
+  readonly prompts: readonly PoolingInput[];
+  /** One for each of them. */
+  readonly calls: readonly PreparedCall[];
+}
+
+/** Everything up to the engines. Throws GatewayErrors. */
+export async function prepareCompletions(
+  body: CompletionRequest,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<PreparedCompletions> {
+  checkCompletion(body);
+  const model = context.fleet.model(body.model);
+  const prompts = poolingInputs(body.prompt, "prompt", model.tokenizer.vocabSize, true);
+  checkChoices(prompts.length, body);
+  return { model, prompts, calls: await prepareAll(prompts, body, model, context, scope) };
+}
+
+/** For each prompt: a wrong one is refused before any engine is asked. */
 async function prepareAll(
   prompts: readonly PoolingInput[],
   body: CompletionRequest,

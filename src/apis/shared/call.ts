@@ -1,5 +1,5 @@
 /** A request for text, of whatever API, on its way to an engine. */
-import type { Constraint, SamplingParams } from "../../engines/engine.ts";
+import type { Constraint, GenerateRequest, SamplingParams } from "../../engines/engine.ts";
 import { InvalidRequestError } from "../../errors.ts";
 import { dispatcher } from "../../fleet/dispatch/dispatcher.ts";
 import type { Model } from "../../fleet/view.ts";
@@ -53,6 +53,8 @@ export interface PreparedCall {
   readonly model: Model;
   /** The number of its ids is the exact count of input tokens. */
   readonly prompt: Prompt;
+  /** What goes to an engine. */
+  readonly request: GenerateRequest;
   /** Starts it; what the engine gives goes to the sink. */
   run(sink: GenerationSink, signal: AbortSignal): RunningGeneration;
   /** The answer is read for reasoning or calls. */
@@ -92,6 +94,7 @@ export async function prepareCall(ask: TextAsk, context: ServerContext, scope: R
   return {
     model,
     prompt,
+    request: generation.request,
     run: (sink, signal) =>
       otherwise === undefined
         ? runGeneration(generation, sink, signal)
@@ -134,6 +137,7 @@ export async function prepareRaw(ask: RawAsk, context: ServerContext, scope: Req
   return {
     model,
     prompt,
+    request: generation.request,
     run: (sink, signal) => runGeneration(generation, sink, signal),
     parsed: false,
     isClamped: isClamped(ask, generation),

@@ -142,6 +142,9 @@ export function callWithFallback(
     get prompt() {
       return current.prompt;
     },
+    get request() {
+      return current.request;
+    },
     get parsed() {
       return current.parsed;
     },
