@@ -10,6 +10,8 @@ import { trtllm } from "./dialects/trtllm/index.ts";
 import { vllm } from "./dialects/vllm/index.ts";
 import { engineMethods } from "./grpc/engine-methods.ts";
 import { serveGrpc } from "./grpc/server.ts";
+import { Depot } from "./handover/depot.ts";
+import type { Pairing } from "./handover/handover.ts";
 import type { SimulatorHost } from "./host.ts";
 import { KvFeed } from "./kv/feed.ts";
 import { createKvRelay, type KvRelay } from "./kv/grpc-relay.ts";
@@ -73,16 +75,17 @@ export class EngineProcess {
       tokensPerMessage: options.tokensPerMessage,
       mergeLagging: options.mergeLagging,
       kvRelay: options.noKvEvents ? undefined : this.relay(),
+      pairing: this.pair(),
       kvPorts: () => this.kvPorts,
       alive: true,
       startedAt: performance.now(),
       freeze: (ms) => this.freeze(ms),
     };
-    this.server = this.serve();
     try {
       this.zmq = this.publish();
+      this.server = this.serve();
     } catch (error) {
-      this.server.kill();
+      for (const server of this.sideServers) server.kill();
       throw error;
     }
   }
@@ -96,8 +99,13 @@ export class EngineProcess {
     return this.zmq && { port: this.zmq.port, replayPort: this.zmq.replayPort };
   }
 
+  private get sideServers(): readonly EngineServer[] {
+    const depot = this.host.pairing?.depot;
+    return [...(this.zmq?.servers ?? []), ...(depot ? [depot.server] : [])];
+  }
+
   private get servers(): readonly EngineServer[] {
-    return [this.server, ...(this.zmq?.servers ?? [])];
+    return [this.server, ...this.sideServers];
   }
 
   /** Stands still for `ms`: 0 thaws at once, Infinity never by itself. */
@@ -123,6 +131,14 @@ export class EngineProcess {
       connections: server.connections.size,
       open: [...host.open.values()].reduce((sum, twins) => sum + twins.size, 0),
       ...host.counts,
+      ...(host.pairing && {
+        pairing: {
+          role: host.pairing.role,
+          engineId: host.pairing.engineId,
+          bootstrapPort: host.pairing.depot?.port,
+          offers: host.pairing.depot?.open ?? 0,
+        },
+      }),
       ...(this.zmq && { kvPorts: this.kvPorts }),
       engine: host.ranks.load(),
       ranks: host.ranks.loads(),
@@ -134,6 +150,7 @@ export class EngineProcess {
     clearTimeout(this.thaw);
     this.stopping = Promise.resolve();
     for (const server of this.servers) server.kill();
+    this.host.pairing?.depot?.stop();
     this.host.kvRelay?.stop();
     this.feed.stop();
     this.host.ranks.stop();
@@ -148,9 +165,30 @@ export class EngineProcess {
       this.feed.stop();
       for (const server of this.zmq?.servers ?? []) server.kill();
       await this.server.stop(graceMs);
+      this.host.pairing?.depot?.server.kill();
+      this.host.pairing?.depot?.stop();
       this.host.ranks.stop();
     })();
     return this.stopping;
+  }
+
+  private pair(): Pairing | undefined {
+    const { role, kvConnector, engineId, host, bootstrapPort, speed, transferTps, ...options } = this.options;
+    const isVllm = playsVllm(this.options);
+    const connector = isVllm ? kvConnector : undefined;
+    if (isVllm ? connector === undefined : role === "regular") return undefined;
+    const timeoutMs = options.handoverTimeoutSecs * 1000;
+    const factor = parseSpeed(speed);
+    return {
+      role,
+      connector,
+      engineId: engineId ?? crypto.randomUUID(),
+      depot: role === "decode" ? undefined : new Depot(host, bootstrapPort, timeoutMs),
+      host,
+      timeoutMs,
+      leaseMs: options.kvLeaseSecs * 1000,
+      transferMs: (tokens) => (factor === 0 ? 0 : (tokens * 1000) / transferTps / factor),
+    };
   }
 
   private publish(): ZmqPublisher | undefined {
@@ -204,7 +242,8 @@ function coreOptions(options: SimulatorOptions): CoreOptions {
     kvTokens: options.kvTokens,
     blockSize: options.blockSize,
     maxRunning: options.maxRunning,
-    prefixCaching: !options.noPrefixCache,
+    // SGLang's and TokenSpeed's decode side looks nothing up: all that it decodes was fetched.
+    prefixCaching: !options.noPrefixCache && (options.role !== "decode" || playsVllm(options)),
     duplicates: playsVllm(options) ? "copies" : "shares",
   };
 }

@@ -8,6 +8,8 @@ export function playFault(fault: ScriptFault, call: EngineCall, host: SimulatorH
     case "hang":
     case "stall":
     case "double":
+    case "transfer-slow":
+    case "transfer-fail":
     case "bad-digest":
     case "kv-gap":
     case "kv-silent":

@@ -4,6 +4,8 @@ import type { EngineDriver } from "./core/driver.ts";
 import type { OutputPlan, Sequence } from "./core/sequence.ts";
 import { playFault } from "./faults.ts";
 import type { ServerCall } from "./grpc/stream.ts";
+import type { Handover } from "./handover/handover.ts";
+import { createLeg, type Leg } from "./handover/leg.ts";
 import { opened, type SimulatorHost, takeRule } from "./host.ts";
 import { logRequest } from "./log-request.ts";
 import { contentFor } from "./output/content.ts";
@@ -24,6 +26,8 @@ export interface GenerationSpec {
   /** A constraint starts behind the thought that the prompt has begun. */
   readonly constraintWaits?: boolean;
   readonly extra: Readonly<Record<string, unknown>>;
+  /** The KV of the prompt goes to another engine, or comes from one. */
+  readonly handover?: Handover | undefined;
 }
 
 /** One of the `n` answers of a request. */
@@ -80,6 +84,7 @@ export class Generation<C extends EngineCall = ServerCall> {
   private readonly fault: ScriptFault | undefined;
   private readonly record: RequestRecord;
   private readonly driver: EngineDriver;
+  private readonly leg: Leg | undefined;
   private readonly close: () => void;
   private tokens = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -101,6 +106,7 @@ export class Generation<C extends EngineCall = ServerCall> {
     this.record.rank = rank;
     if (spec.rank !== undefined) host.counts.pinnedByRank[rank] = (host.counts.pinnedByRank[rank] ?? 0) + 1;
     this.driver = host.ranks.at(rank);
+    this.leg = this.legOf(rank);
     for (let index = 0; index < sampling.n; index++) this.choices.push(newChoice(index));
     this.close = opened(host, spec.requestId, this);
     call.onCancel = () => this.end("cancelled");
@@ -117,10 +123,17 @@ export class Generation<C extends EngineCall = ServerCall> {
     if (this.over) return;
     const { style, call } = this;
     if (style.abort === "complete") this.completeAborted();
-    const runs = this.choices.some((choice) => choice.sequence?.state !== "waiting");
+    const runs = this.runs();
     this.end("aborted");
     if (style.abort === "complete" || style.abort === "bare-ok") call.end();
     else if (style.abort === "status" || !runs) call.end(GrpcStatus.INTERNAL, "Request aborted");
+  }
+
+  /** Whether an abort meets it while it runs: what waits for the other engine of a pair does not. */
+  private runs(): boolean {
+    return this.leg
+      ? this.sequences().some(({ state }) => state === "running")
+      : this.choices.some((choice) => choice.sequence?.state !== "waiting");
   }
 
   private completeAborted(): void {
@@ -135,11 +148,45 @@ export class Generation<C extends EngineCall = ServerCall> {
     }
   }
 
+  /** Parameters for the engine that decodes what this one has computed, as JSON. */
+  get handoff(): string | undefined {
+    return this.leg?.handoff;
+  }
+
+  /** A hand-over behind the prefill has one consumer: with several samples there is none. */
+  private legOf(rank: number): Leg | undefined {
+    const { host, spec } = this;
+    const { handover, requestId, prompt, sampling } = spec;
+    const { pairing } = host;
+    const isShared = handover?.kind === "give" && handover.order === "bootstrap";
+    if (!handover || !pairing || (sampling.n > 1 && !isShared)) return undefined;
+    const { driver, fault } = this;
+    const counts = host.counts.handover;
+    return createLeg(handover, { pairing, driver, rank, ranks: host.ranks.size, counts, requestId, prompt, fault });
+  }
+
   private run(): void {
     if (this.faultDue()) return;
+    if (this.leg)
+      this.leg.begin(
+        () => this.submit(),
+        (why) => this.fail(why),
+      );
+    else this.submit();
+  }
+
+  private fail(why: string): void {
+    if (this.over) return;
+    this.end("failed", why);
+    this.call.end(GrpcStatus.INTERNAL, why);
+  }
+
+  private submit(): void {
+    if (this.over) return;
     for (const choice of this.choices) {
       choice.sequence = this.driver.submit({
         prompt: this.spec.prompt,
+        ...this.leg?.request,
         plan: (cachedTokens) => this.plan(choice, cachedTokens),
         tokenIntervalMs: this.rule?.tokenIntervalMs ?? 0,
         onToken: () => this.token(choice),
@@ -162,7 +209,7 @@ export class Generation<C extends EngineCall = ServerCall> {
     return planOutput({
       content: contentFor(host, spec, rule, choice.index, cachedTokens),
       sampling,
-      limit: Math.max(1, Math.min(asked, model.contextLength - prompt.length)),
+      limit: Math.max(1, Math.min(asked, model.contextLength - prompt.length, this.leg?.limit ?? asked)),
       eosTokenIds: model.eosTokenIds,
       otherEosTokenIds: this.style.knowsOtherEos ? model.otherEosTokenIds : [],
       namesEos: this.style.namesEos,
@@ -183,7 +230,7 @@ export class Generation<C extends EngineCall = ServerCall> {
    * later as the messages they would have been, or as one (`mergeLagging`).
    */
   private forward(choice: Choice): void {
-    if (this.over || this.stalled || choice.finished) return;
+    if (this.over || this.stalled || choice.finished || this.leg?.isHolding) return;
     if (this.spec.stream) {
       for (;;) {
         const pending = choice.generated - choice.sent;
@@ -235,7 +282,12 @@ export class Generation<C extends EngineCall = ServerCall> {
 
   private finish(choice: Choice): void {
     choice.ended = true;
-    this.forward(choice);
+    const { leg, choices } = this;
+    if (leg && !this.over && !this.stalled && choices.every(({ ended }) => ended))
+      leg.finish(this.sequences(), () => {
+        for (const each of choices) this.forward(each);
+      });
+    else this.forward(choice);
   }
 
   private complete(choice: Choice): void {
@@ -275,6 +327,10 @@ export class Generation<C extends EngineCall = ServerCall> {
     return true;
   }
 
+  private sequences(): Sequence[] {
+    return this.choices.flatMap(({ sequence }) => (sequence ? [sequence] : []));
+  }
+
   /** Books the end once, and frees what the engine holds. The call itself is left to the caller. */
   private end(outcome: RequestOutcome, details?: string): void {
     if (this.over) return;
@@ -283,12 +339,17 @@ export class Generation<C extends EngineCall = ServerCall> {
     const { host, record, driver } = this;
     const { counts } = host;
     const before = driver.core.cache.inUse;
-    for (const choice of this.choices) if (choice.sequence) driver.abort(choice.sequence);
+    for (const sequence of this.sequences()) driver.abort(sequence);
+    this.leg?.end(
+      this.choices.every(({ finished }) => finished),
+      this.sequences(),
+    );
     if (outcome === "aborted" || outcome === "cancelled")
       counts.blocksFreedByAborts += before - driver.core.cache.inUse;
     if (outcome === "aborted") counts.abortedByRpc++;
     else if (outcome === "cancelled") counts.abortedByCancel++;
     else if (outcome === "faulted") counts.faulted++;
+    else if (outcome === "failed") counts.failed++;
     else counts.finished++;
     record.outcome = outcome;
     if (details !== undefined) record.details = details;

@@ -1,5 +1,6 @@
 import type { Ranks } from "./core/ranks.ts";
 import type { ProtocolAge } from "./grpc/protocol-age.ts";
+import type { Pairing } from "./handover/handover.ts";
 import type { KvRelay } from "./kv/grpc-relay.ts";
 import type { KvPorts } from "./kv/zmq-publisher.ts";
 import type { SimulatedModel } from "./model/simulated-model.ts";
@@ -39,6 +40,8 @@ export interface SimulatorHost {
   readonly mergeLagging: boolean;
   /** Absent when the engine publishes no KV events. */
   readonly kvRelay: KvRelay | undefined;
+  /** Absent in an engine that does all by itself. */
+  readonly pairing: Pairing | undefined;
   /** Where KV events are published over ZeroMQ. */
   kvPorts(): KvPorts | undefined;
   /** False: the engine core has died behind a server that goes on listening. */

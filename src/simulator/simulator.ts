@@ -19,6 +19,8 @@ export interface Simulator {
   readonly statsPort: number;
   /** Where KV events are published over ZeroMQ. */
   readonly kvPorts: KvPorts | undefined;
+  /** Where other engines of a pair fetch KV. */
+  readonly bootstrapPort: number | undefined;
   /** What `/stats` shows. */
   stats(): StatsReport;
   /** The last requests, oldest first, as `/requests` shows them. */
@@ -75,6 +77,8 @@ const DEMO_MODEL = "collie-demo";
 export async function startSimulator(options: SimulatorOptions, hooks: SimulatorHooks = {}): Promise<Simulator> {
   if (options.kvTokens < MIN_BLOCKS * options.blockSize)
     throw new SimulatorSettingError(`kv-tokens: must be at least ${MIN_BLOCKS} blocks of ${options.blockSize} tokens`);
+  const problem = roleProblem(options);
+  if (problem !== undefined) throw new SimulatorSettingError(problem);
   const scripted = options.script === undefined ? [] : await readScript(options.script);
   const echoOnly = options.output === "echo" && scripted.length === 0 && options.dialect !== "openai";
   const model = await loadModel(options, !echoOnly, hooks.tokenizerCacheDir);
@@ -95,11 +99,15 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
   };
   let current = options;
   let engine = new EngineProcess(current, shared);
-  const { port, kvPorts } = engine;
+  const { port, kvPorts, host } = engine;
+  const bootstrapPort = host.pairing?.depot?.port;
   // A restart is on the same ports.
   current = {
     ...current,
     port,
+    // And the same engine to its peers.
+    ...(host.pairing && { engineId: host.pairing.engineId }),
+    ...(bootstrapPort !== undefined && { bootstrapPort }),
     ...(kvPorts && { kvEventsZmq: kvPorts.port }),
     ...(kvPorts?.replayPort !== undefined && { kvEventsReplay: kvPorts.replayPort }),
   };
@@ -107,6 +115,7 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
   const simulator: Simulator = {
     port,
     kvPorts,
+    bootstrapPort,
     get statsPort() {
       return stats.port;
     },
@@ -150,6 +159,15 @@ export async function startSimulator(options: SimulatorOptions, hooks: Simulator
   }
   hooks.onReady?.(simulator);
   return simulator;
+}
+
+/** An engine that can't be what it shall be. */
+function roleProblem({ dialect, flavor, role, kvConnector }: SimulatorOptions): string | undefined {
+  const engine = dialect === "openai" ? flavor : dialect;
+  if (kvConnector !== undefined && engine !== "vllm") return "kv-connector: only vLLM has connectors";
+  if (role === "regular" || engine === "sglang" || engine === "tokenspeed") return undefined;
+  if (engine !== "vllm") return `role: ${engine} has no pairs`;
+  return kvConnector === undefined ? "role: vLLM needs kv-connector for it" : undefined;
 }
 
 async function readScript(path: string): Promise<ScriptRule[]> {

@@ -1,4 +1,5 @@
 import type { CoreLoad } from "./core/step.ts";
+import { emptyHandoverCounts, type HandoverCounts } from "./handover/handover.ts";
 import type { KvPorts } from "./kv/zmq-publisher.ts";
 import type { Sampling } from "./sampling.ts";
 
@@ -14,6 +15,8 @@ export interface SimulatorCounts {
   abortedByCancel: number;
   /** Ended by a scripted fault. */
   faulted: number;
+  /** Ended because the other engine of a pair, or the way to it, failed. */
+  failed: number;
   /** Ids named in Abort calls that nobody had open. */
   unknownAborts: number;
   tokensSent: number;
@@ -24,6 +27,8 @@ export interface SimulatorCounts {
   blocksFreedByAborts: number;
   /** Requests that named a rank, by rank. */
   pinnedByRank: Record<string, number>;
+  /** What went from or to other engines of a pair. */
+  handover: HandoverCounts;
   /** Calls by method name. */
   calls: Record<string, number>;
 }
@@ -36,6 +41,7 @@ export function emptyCounts(): SimulatorCounts {
     abortedByRpc: 0,
     abortedByCancel: 0,
     faulted: 0,
+    failed: 0,
     unknownAborts: 0,
     tokensSent: 0,
     messagesSent: 0,
@@ -43,11 +49,12 @@ export function emptyCounts(): SimulatorCounts {
     cachedTokens: 0,
     blocksFreedByAborts: 0,
     pinnedByRank: {},
+    handover: emptyHandoverCounts(),
     calls: {},
   };
 }
 
-export type RequestOutcome = "running" | "finished" | "refused" | "aborted" | "cancelled" | "faulted";
+export type RequestOutcome = "running" | "finished" | "refused" | "aborted" | "cancelled" | "faulted" | "failed";
 
 /** One generation request as the engine saw it. */
 export interface RequestRecord {
@@ -93,6 +100,13 @@ export interface StatsReport extends SimulatorCounts {
   readonly connections: number;
   /** Open generation calls, whether they wait, run or are held back by a script. */
   readonly open: number;
+  /** What it is in a pair, where others fetch from it, and what it offers them now. */
+  readonly pairing?: {
+    readonly role: string;
+    readonly engineId: string;
+    readonly bootstrapPort: number | undefined;
+    readonly offers: number;
+  };
   /** Where KV events are published over ZeroMQ. */
   readonly kvPorts?: KvPorts | undefined;
   /** All ranks together. */

@@ -91,6 +91,8 @@ export function isFinal(fault: ScriptFault): boolean {
     case "garble":
     case "double":
     case "oversize":
+    case "transfer-slow":
+    case "transfer-fail":
       return false;
     case "goaway":
       return fault.code !== 0;

@@ -25,7 +25,7 @@ const RULE_KEYS = [
 const LIVE_KEYS = ["contains", "matches", "delay_ms", "fault", "times", "probability"];
 const FAULT_KEYS = ["kind", "after_tokens", "code", "message", "trailers", "ms", "bytes"];
 const FAULT_KINDS =
-  "hang, exit, disconnect, reset, goaway, status, stall, freeze, garble, double, oversize, no-complete, bad-digest, kv-gap, kv-silent, kv-late, " +
+  "hang, exit, disconnect, reset, goaway, status, stall, freeze, garble, double, oversize, no-complete, transfer-slow, transfer-fail, bad-digest, kv-gap, kv-silent, kv-late, " +
   "kv-reset or kv-out-of-range";
 const LATE_MS = 1000;
 /** Above the 4 MiB that gRPC clients take unless told otherwise. */
@@ -123,6 +123,10 @@ function fault(value: unknown, at: string): ScriptFault {
     case "kv-reset":
     case "kv-out-of-range":
       return { kind };
+    case "transfer-slow":
+      return { kind, ms: optional(value, "ms", at, isDuration, "milliseconds") ?? LATE_MS };
+    case "transfer-fail":
+      return { kind, message: optional(value, "message", at, isString, "a text") ?? "the transfer broke off" };
     case "kv-late":
       return { kind, ms: optional(value, "ms", at, isDuration, "milliseconds") ?? LATE_MS };
     case "disconnect":

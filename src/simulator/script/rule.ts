@@ -32,6 +32,10 @@ export type ScriptFault =
   | { readonly kind: "no-complete" }
   /** The tokenizer bundle comes with a digest that is not its own. */
   | { readonly kind: "bad-digest" }
+  /** In a pair: the prompt's KV takes that many milliseconds longer to go over. */
+  | { readonly kind: "transfer-slow"; readonly ms: number }
+  /** In a pair: the prompt's KV does not get over. */
+  | { readonly kind: "transfer-fail"; readonly message: string }
   /** A batch of KV events is lost on its way. */
   | { readonly kind: "kv-gap" }
   /** KV events are published to nobody. */

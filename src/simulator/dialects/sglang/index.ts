@@ -127,6 +127,7 @@ function serverInfo({
   protocol,
   waitsForReasoning,
   grammarBackend,
+  pairing,
 }: SimulatorHost): PlainMessage {
   const { options } = ranks;
   const uptime = (performance.now() - startedAt) / 1000;
@@ -146,7 +147,8 @@ function serverInfo({
       dp_size: ranks.size,
       pp_size: 1,
       load_balance_method: "round_robin",
-      disaggregation_mode: "null",
+      disaggregation_mode: modeOf(pairing),
+      ...(pairing?.depot ? { disaggregation_bootstrap_port: pairing.depot.port } : {}),
       is_embedding: model.poolingDim !== undefined,
       page_size: options.blockSize,
       ...(protocol === "0.4.14" ? { max_running_requests: null } : news),
@@ -160,6 +162,10 @@ function serverInfo({
     start_time: Date.now() / 1000 - uptime,
     max_total_num_tokens: options.kvTokens,
   };
+}
+
+function modeOf(pairing: SimulatorHost["pairing"]): string {
+  return pairing?.role ?? "null";
 }
 
 function loads(host: SimulatorHost, request: PlainMessage, call: ServerCall): PlainMessage | undefined {
@@ -179,7 +185,7 @@ function loads(host: SimulatorHost, request: PlainMessage, call: ServerCall): Pl
       ...(has("queues")
         ? { queues: { waiting: load.waiting, grammar: 0, paused: 0, retracted: load.preemptions } }
         : {}),
-      ...(has("disagg") ? { disaggregation: { mode: "null" } } : {}),
+      ...(has("disagg") ? { disaggregation: { mode: modeOf(host.pairing) } } : {}),
     }),
   );
   return loadsReply(VERSION, told, request["dp_rank"]);

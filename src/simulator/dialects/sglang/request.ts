@@ -1,6 +1,7 @@
 import { GrpcStatus } from "../../../engines/grpc-error.ts";
 import type { PlainMessage } from "../../../protobuf/codec.ts";
 import type { GenerationSpec } from "../../generation.ts";
+import { bootstrapHandover, bootstrapInfo, rankOfRoom, roomProblem } from "../../handover/bootstrap.ts";
 import { defaultSampling, type Sampling } from "../../sampling.ts";
 import {
   biases,
@@ -60,11 +61,14 @@ export const sglangRequests: GenerateReader = {
   read(request, host): GenerationSpec {
     const isOld = host.protocol === "0.4.14";
     const rank = request["data_parallel_rank"];
+    const room = bootstrapInfo(request["disaggregated_params"]);
     return {
       requestId: request["request_id"] as string,
       prompt: tokenIds(part(request, "tokenized")["input_ids"]),
       sampling: sampling(request, isOld),
       stream: request["stream"] === true,
+      rank: rankOfRoom(room, host.pairing, host.ranks.size),
+      handover: bootstrapHandover(room, host.pairing),
       constraintWaits: host.waitsForReasoning && request["require_reasoning"] === true,
       extra: {
         ...(request["disaggregated_params"] === undefined
@@ -75,11 +79,13 @@ export const sglangRequests: GenerateReader = {
       },
     };
   },
-  refusal(request, { sampling: s, prompt }, { model, noTokenizer, protocol, grammarBackend }) {
+  refusal(request, { sampling: s, prompt }, { model, noTokenizer, protocol, grammarBackend, pairing }) {
     if (request["tokenized"] === undefined || prompt.length === 0) return invalid("Tokenized input must be provided");
     if (request["return_hidden_states"] === true && protocol !== "0.4.14")
       return invalid("return_hidden_states is not supported");
     if (model.poolingDim !== undefined) return invalid("This model does not support generation");
+    const lacksRoom = roomProblem(bootstrapInfo(request["disaggregated_params"]), pairing);
+    if (lacksRoom !== undefined) return invalid(lacksRoom);
     if (noTokenizer && s.stop.length > 0)
       return { status: GrpcStatus.INTERNAL, details: "'NoneType' object has no attribute 'decode'" };
     return invalid(usualProblem(s, prompt, model) ?? constraintProblem(s, grammarBackend));

@@ -1,5 +1,6 @@
 import type { PlainMessage } from "../../../protobuf/codec.ts";
 import type { GenerationSpec } from "../../generation.ts";
+import { bootstrapHandover, bootstrapInfo, rankOfRoom, roomProblem } from "../../handover/bootstrap.ts";
 import { defaultSampling, type Sampling } from "../../sampling.ts";
 import {
   biases,
@@ -50,23 +51,27 @@ function sampling(request: PlainMessage): Sampling {
 }
 
 export const tokenspeedRequests: GenerateReader = {
-  read(request): GenerationSpec {
+  read(request, { pairing, ranks }): GenerationSpec {
     const { data_parallel_rank: rank, kv_bootstrap_info: pair } = request;
+    const room = bootstrapInfo(pair);
     return {
       requestId: request["request_id"] as string,
       prompt: tokenIds(part(request, "tokenized")["input_ids"]),
       sampling: sampling(request),
       stream: request["stream"] === true,
-      rank: rank as number | undefined,
+      rank: (rank as number | undefined) ?? rankOfRoom(room, pairing, ranks.size),
+      handover: bootstrapHandover(room, pairing),
       extra: {
         ...(rank === undefined ? {} : { data_parallel_rank: rank }),
         ...(pair === undefined ? {} : { kv_bootstrap_info: pair }),
       },
     };
   },
-  refusal(request, { sampling: s, prompt }, { model, grammarBackend, ranks }) {
+  refusal(request, { sampling: s, prompt }, { model, grammarBackend, ranks, pairing }) {
     if (request["tokenized"] === undefined || prompt.length === 0)
       return invalid("tokenized input_ids must not be empty");
+    const lacksRoom = roomProblem(bootstrapInfo(request["kv_bootstrap_info"]), pairing);
+    if (lacksRoom !== undefined) return invalid(lacksRoom);
     const rank = request["data_parallel_rank"];
     if (rank !== undefined && !((rank as number) >= 0 && (rank as number) < ranks.size))
       return invalid(`data_parallel_rank ${String(rank)} is out of range [0, ${ranks.size})`);

@@ -46,11 +46,17 @@ function inputProblem(request: VllmGenerateRequest, ranks: number): string | und
 }
 
 function isJsonObject(text: string): boolean {
+  return jsonObject(text) !== undefined;
+}
+
+/** The object that a JSON text is; undefined when it is something else. */
+export function jsonObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -11,6 +11,8 @@ import {
   type GenerationWriter,
 } from "../../generation.ts";
 import type { GrpcMethod } from "../../grpc/server.ts";
+import { dropAt } from "../../handover/fetch.ts";
+import { transferHandover } from "../../handover/transfer-params.ts";
 import type { SimulatorHost } from "../../host.ts";
 import { logRequest } from "../../log-request.ts";
 import { logprobRow } from "../../output/logprobs.ts";
@@ -24,7 +26,7 @@ import {
   UNREADABLE,
   written,
 } from "../methods.ts";
-import { refusal } from "./checks.ts";
+import { jsonObject, refusal } from "./checks.ts";
 import { embed } from "./embed.ts";
 import { loads, modelInfo, serverInfo } from "./info.ts";
 import { decodeGenerateRequest } from "./request.ts";
@@ -89,6 +91,9 @@ function generate(host: SimulatorHost): GrpcMethod {
     const prompt =
       request.inputIds ??
       (request.text !== undefined && host.model.tokenizer ? host.model.tokenizer.encode(request.text) : NO_IDS);
+    const { kvTransferParamsJson: json, kvTransferParams: typed } = request;
+    const params = { json: json === undefined ? undefined : jsonObject(json), typed };
+    const handover = transferHandover(params, host.pairing, requestId, host.counts.handover);
     const spec: GenerationSpec = {
       requestId,
       prompt,
@@ -97,15 +102,17 @@ function generate(host: SimulatorHost): GrpcMethod {
       rank: request.dataParallelRank,
       constraintWaits: host.waitsForReasoning,
       extra: {
-        ...(request.kvTransferParamsJson !== undefined
-          ? { kv_transfer_params_json: request.kvTransferParamsJson }
-          : {}),
+        ...(json !== undefined ? { kv_transfer_params_json: json } : {}),
+        ...(typed !== undefined ? { kv_transfer_params: typed } : {}),
         ...(request.dataParallelRank !== undefined ? { data_parallel_rank: request.dataParallelRank } : {}),
       },
+      handover,
     };
     const problem =
       host.model.poolingDim === undefined ? refusal(request, prompt, host) : "This model does not support generation";
     if (problem !== undefined) {
+      // The other side would keep the blocks for its lease.
+      if (handover?.kind === "take") dropAt(handover);
       logRequest(host, spec, call, "refused", problem);
       return call.end(GrpcStatus.INVALID_ARGUMENT, problem);
     }
@@ -156,10 +163,21 @@ const messages: GenerationWriter = {
     if (choice.finished && plan?.matchedTokenId !== undefined) {
       w.uint32(10, plan.matchedTokenId);
     } else if (choice.finished && plan?.matchedStop !== undefined) w.text(11, plan.matchedStop);
+    if (generation.handoff !== undefined) handoff(w, generation.handoff);
     w.end(mark);
     generation.call.send(w.bytes, w.length);
   },
 };
+
+/** What the decode side needs, as JSON, and the older message with the address alone. */
+function handoff(w: WireWriter, json: string): void {
+  const { remote_host: host, remote_port: port } = JSON.parse(json) as { remote_host: string; remote_port: number };
+  const mark = w.begin(9);
+  w.text(1, host);
+  w.uint(2, port);
+  w.end(mark);
+  w.text(12, json);
+}
 
 function ids(w: WireWriter, field: number, choice: Choice, from: number, to: number): void {
   const plan = choice.sequence!.plan!;

@@ -1,6 +1,7 @@
 import type { WireWriter } from "../../../protobuf/writer.ts";
 import type { CoreOptions } from "../../core/options.ts";
 import type { CoreLoad } from "../../core/step.ts";
+import { CONNECTOR_NAMES, KV_ROLES } from "../../handover/transfer-params.ts";
 import type { SimulatorHost } from "../../host.ts";
 
 const VERSION = "0.32.0";
@@ -25,6 +26,12 @@ export function modelInfo({ model }: SimulatorHost, w: WireWriter): void {
 /** GetServerInfoResponse; members 1 to 5 stay empty, as the servicer leaves them. */
 export function serverInfo(host: SimulatorHost, w: WireWriter): void {
   const { options } = host.ranks;
+  const { pairing } = host;
+  if (pairing?.connector) {
+    w.text(6, CONNECTOR_NAMES[pairing.connector]);
+    w.text(7, KV_ROLES[pairing.role]);
+    w.text(8, pairing.engineId);
+  }
   w.uint(9, host.ranks.size);
   w.text(11, "auto");
   w.uint(12, options.blockSize);

@@ -9,6 +9,8 @@ export interface VllmGenerateRequest {
   sampling: Sampling;
   stream: boolean;
   kvTransferParamsJson: string | undefined;
+  /** The older form of the parameters. */
+  kvTransferParams: { readonly host: string; readonly port: number } | undefined;
   dataParallelRank: number | undefined;
   /** Element type of `mm_inputs.pixel_values`, when there are pixels. */
   pixelDtype: string | undefined;
@@ -25,6 +27,7 @@ export function decodeGenerateRequest(message: Uint8Array): VllmGenerateRequest 
     sampling: defaultSampling(),
     stream: false,
     kvTransferParamsJson: undefined,
+    kvTransferParams: undefined,
     dataParallelRank: undefined,
     pixelDtype: undefined,
     pixelTokens: 0,
@@ -48,6 +51,9 @@ export function decodeGenerateRequest(message: Uint8Array): VllmGenerateRequest 
       case 5:
         out.stream = r.bool();
         break;
+      case 6:
+        out.kvTransferParams = remoteAddress(r.message());
+        break;
       case 7:
         multimodal(r.message(), out);
         break;
@@ -66,6 +72,17 @@ export function decodeGenerateRequest(message: Uint8Array): VllmGenerateRequest 
     }
   }
   return out;
+}
+
+function remoteAddress(r: WireReader): { host: string; port: number } {
+  let host = "";
+  let port = 0;
+  while (r.next()) {
+    if (r.field === 1) host = r.string();
+    else if (r.field === 2) port = r.varint();
+    else r.skip();
+  }
+  return { host, port };
 }
 
 /** TokenizedInput: its ids. */
