@@ -24,8 +24,8 @@ export const Header = {
   /** First of those that were given up, which are a list. */
   firstFree: 6,
   freeSets: 7,
-  /** Number of the sweep's pass over the table. */
-  pass: 8,
+  /** Sets that no entry has, and that were not given up yet. */
+  idleSets: 8,
   /** Entry at which the sweep goes on. */
   hand: 9,
   /** Seconds since 1970, as somebody last told. */
@@ -72,8 +72,8 @@ export const Facts = {
   hash: 0,
   /** Members. */
   size: 1,
-  /** The sweep's last pass in which an entry had it; -1 = given up. */
-  pass: 2,
+  /** Entries that have it, or more where a thread died; -1 = given up. */
+  uses: 2,
   next: 3,
   SIZE: 4,
 } as const;

@@ -6,6 +6,8 @@ import { Facts, Header, MAX_MEMBERS, MEMBER_WORDS, type PrefixCells } from "./pr
 
 /** What steps from set to set were made of late: most blocks of a prompt take the same one. */
 const STEPS = 1024;
+/** Few ids are left where it is less than this part of all; as many sets must be idle for it to be worth while to look for them. */
+const FEW = 8;
 
 export class PrefixSets {
   /** [step + 1, the set it leads to] each. */
@@ -44,9 +46,25 @@ export class PrefixSets {
     return left;
   }
 
-  /** An entry gets it: it is not given up in this pass of the sweep. */
-  mark(set: number): void {
-    this.board.cells[this.board.factsOf(set) + Facts.pass] = this.board.cells[Header.pass]!;
+  /** An entry will have it. */
+  use(set: number): void {
+    if (set === 0) return;
+    const { cells } = this.board;
+    if (cells[this.board.factsOf(set) + Facts.uses]!++ === 0) cells[Header.idleSets]!--;
+  }
+
+  /** An entry has it no more. */
+  leave(set: number): void {
+    if (set === 0) return;
+    const { cells } = this.board;
+    if (--cells[this.board.factsOf(set) + Facts.uses]! === 0) cells[Header.idleSets]!++;
+  }
+
+  /** Gives up the sets that no entry has where few ids are left. Not while sets are held that no entry has yet. */
+  makeRoom(): void {
+    const { cells, sets } = this.board;
+    const left = sets - cells[Header.setsMade]! + cells[Header.freeSets]!;
+    if (left < sets / FEW && cells[Header.idleSets]! > sets / FEW) this.giveUp();
   }
 
   /** Takes a member out of all sets. */
@@ -65,23 +83,22 @@ export class PrefixSets {
     if (removed > 0) this.rebuild();
   }
 
-  /** Gives up the sets that no entry had in the pass that ends now. */
-  giveUp(): void {
+  private giveUp(): void {
     const { board } = this;
-    const pass = board.load(Header.pass);
-    const made = board.load(Header.setsMade);
+    const { cells } = board;
+    const made = cells[Header.setsMade]!;
     let given = 0;
     for (let set = 1; set <= made; set++) {
       const facts = board.factsOf(set);
-      const last = board.cells[facts + Facts.pass]!;
-      if (last === pass || last < 0) continue;
-      board.cells[facts + Facts.pass] = -1;
-      board.cells[facts + Facts.next] = board.cells[Header.firstFree]!;
-      board.cells[Header.firstFree] = set;
+      if (cells[facts + Facts.uses] !== 0) continue;
+      cells[facts + Facts.uses] = -1;
+      cells[facts + Facts.next] = cells[Header.firstFree]!;
+      cells[Header.firstFree] = set;
       given++;
     }
-    board.cells[Header.freeSets]! += given;
-    if (given > 0) this.rebuild();
+    cells[Header.freeSets]! += given;
+    cells[Header.idleSets] = 0;
+    this.rebuild();
   }
 
   private step(set: number, member: number, adds: boolean): number {
@@ -120,7 +137,8 @@ export class PrefixSets {
     board.cells[bits + (member >>> 5)]! ^= 1 << (member & 31);
     board.cells[board.factsOf(set) + Facts.hash] = hash;
     board.cells[board.factsOf(set) + Facts.size] = size;
-    this.mark(set);
+    board.cells[board.factsOf(set) + Facts.uses] = 0;
+    board.cells[Header.idleSets]!++;
     found[place] = set;
     return set;
   }
@@ -158,7 +176,7 @@ export class PrefixSets {
     const made = board.load(Header.setsMade);
     for (let set = 1; set <= made; set++) {
       const facts = board.factsOf(set);
-      if (board.cells[facts + Facts.pass]! < 0 || board.cells[facts + Facts.size] === 0) continue;
+      if (board.cells[facts + Facts.uses]! < 0 || board.cells[facts + Facts.size] === 0) continue;
       let place = placeOf(board.cells[facts + Facts.hash]!, found.length);
       while (found[place] !== 0) place = (place + 1) & (found.length - 1);
       found[place] = set;

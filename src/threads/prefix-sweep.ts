@@ -10,9 +10,6 @@ const FULL = 0.85;
 /** ...and the part of the blocks that is old: so much is thrown out in a whole pass. */
 const OLD_PART = 8;
 const SAMPLES = 64;
-/** Sets are given up where fewer than this part of all ids is left, which needs a whole pass: it goes so many times as fast then. */
-const FEW_SETS = 4;
-const HASTE = 8;
 
 export class PrefixSweep {
   private state = 1;
@@ -26,17 +23,13 @@ export class PrefixSweep {
   sweep(entries: number, seconds: number): void {
     const { board, owner } = this;
     const oldest = this.isFull() ? this.ageOfOld(seconds) : Number.POSITIVE_INFINITY;
-    const most = this.hasFewSets() ? entries * HASTE : entries;
     let hand = board.load(Header.hand);
-    for (let left = Math.min(Math.ceil(most), board.capacity); left > 0; ) {
+    for (let left = Math.min(Math.ceil(entries), board.capacity); left > 0; ) {
       if (!board.tryLock(owner, LOOKS)) return;
       const end = Math.min(hand + Math.min(left, SLICE), board.capacity);
       left -= end - hand;
       for (; hand < end; hand++) this.look(this.table.cellOf(hand), seconds, oldest);
-      if (hand === board.capacity) {
-        hand = 0;
-        this.endPass();
-      }
+      if (hand === board.capacity) hand = 0;
       board.store(Header.hand, hand);
       board.unlock(owner);
     }
@@ -46,19 +39,9 @@ export class PrefixSweep {
     const { board, table } = this;
     const sets = board.cells[at + Entry.sets]!;
     if (sets === 0) return;
+    table.sets.makeRoom();
     if (table.age(at, seconds) >= oldest && this.isFull()) table.evict(at);
     else table.change(at, sets >>> 16, Math.max(0, table.believed(at, seconds)));
-  }
-
-  private endPass(): void {
-    if (this.hasFewSets()) this.table.sets.giveUp();
-    this.board.cells[Header.pass]!++;
-  }
-
-  private hasFewSets(): boolean {
-    const { board } = this;
-    const left = board.sets - board.load(Header.setsMade) + board.load(Header.freeSets);
-    return left * FEW_SETS < board.sets;
   }
 
   private isFull(): boolean {

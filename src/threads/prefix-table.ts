@@ -43,6 +43,7 @@ export class PrefixTable {
 
   /** The member told that it holds a block; gives the cell of its entry, -1 where there is no room. */
   tell(hi: number, lo: number, member: number, seconds: number): number {
+    this.sets.makeRoom();
     const at = this.locate(hi, lo);
     if (at < 0) {
       const set = this.sets.with(0, member);
@@ -59,6 +60,7 @@ export class PrefixTable {
 
   /** It told that it holds it no more. */
   untell(at: number, member: number): void {
+    this.sets.makeRoom();
     const before = this.board.cells[at + Entry.sets]!;
     const exact = this.sets.without(before >>> 16, member);
     this.change(at, Math.max(0, exact), before & 0xffff); // rather forget the others than believe this one
@@ -66,6 +68,7 @@ export class PrefixTable {
 
   /** The member will hold a block, by what was sent to it. */
   guess(hi: number, lo: number, member: number, seconds: number): boolean {
+    this.sets.makeRoom();
     const { cells } = this.board;
     const at = this.locate(hi, lo);
     if (at < 0) {
@@ -113,17 +116,23 @@ export class PrefixTable {
   change(at: number, exact: number, guessed: number): void {
     const { board, sets } = this;
     const [one, other] = [sets.isEmpty(exact) ? 0 : exact, sets.isEmpty(guessed) ? 0 : guessed];
-    if (one !== 0) sets.mark(one);
-    if (other !== 0) sets.mark(other);
+    const before = board.cells[at + Entry.sets]!;
     const after = (one << 16) | other;
-    if (after === board.cells[at + Entry.sets]) return;
+    if (after === before) return;
+    sets.use(one);
+    sets.use(other);
     if (after === 0) board.cells[Header.blocks]!--;
     board.store(at + Entry.sets, after);
+    sets.leave(before >>> 16);
+    sets.leave(before & 0xffff);
   }
 
   /** Throws an entry out. */
   evict(at: number): void {
+    const before = this.board.cells[at + Entry.sets]!;
     this.board.store(at + Entry.sets, 0);
+    this.sets.leave(before >>> 16);
+    this.sets.leave(before & 0xffff);
     this.board.cells[Header.blocks]!--;
     this.board.cells[Header.evicted]!++;
   }
@@ -137,7 +146,8 @@ export class PrefixTable {
     const { board } = this;
     const { cells } = board;
     const at = this.place(hi, lo, seconds);
-    this.sets.mark(sets > 0xffff || sets < 0 ? sets >>> 16 : sets);
+    this.sets.use(sets >>> 16);
+    this.sets.use(sets & 0xffff);
     cells[Header.blocks]!++;
     cells[at] = hi;
     cells[at + Entry.lo] = lo;

@@ -273,6 +273,20 @@ describe("what threads have promised", () => {
     expect(taken).toHaveLength(2);
   });
 
+  test("is told in pieces of a long prompt", () => {
+    const { writer, reader } = index();
+    const member = writer.claim(1, 0);
+    const keys = new Int32Array(5000).map((_, i) => i + 1);
+    reader.promise({ keys, count: 2500, blockSize: 16 }, 0, member, START);
+    const taken: number[] = [];
+    writer.drain((_, piece, count, from) => {
+      expect(from * 2).toBe(taken.length);
+      expect(piece).toHaveLength(count * 2);
+      taken.push(...piece);
+    });
+    expect(taken).toEqual([...keys]);
+  });
+
   test("is dropped where nobody takes it, and goes on when somebody does", () => {
     const { writer, reader } = index();
     const member = writer.claim(1, 0);
