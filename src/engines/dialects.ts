@@ -99,7 +99,7 @@ export const DIALECTS: readonly Dialect[] = [
     proto: PROTOS.trtllm,
     service: "trtllm.TrtllmService",
     probe: "GetModelInfo",
-    // GetTokenizer is declared, but not served.
+    // GetTokenizer and SubscribeKvEvents are declared, but not served.
     features: allBut(
       "embed",
       "logitBias",
@@ -108,6 +108,7 @@ export const DIALECTS: readonly Dialect[] = [
       "flushCache",
       "profile",
       "tokenizer",
+      "kvEvents",
       "handover",
     ),
     maxLogprobs: 0,

@@ -5,7 +5,9 @@ import { type Dialect, unknownFacts } from "./dialects.ts";
 import { startEmbed } from "./embed.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import type { EngineFacts } from "./facts.ts";
+import { Feature } from "./features.ts";
 import { startGeneration } from "./generation.ts";
+import { grpcKvSource } from "./kv/grpc.ts";
 
 export interface EngineChannels {
   /** Carries generations and embeddings. */
@@ -52,6 +54,7 @@ export function createGrpcEngine(
     flushCache: calls.flushCache,
     startProfile: calls.startProfile,
     stopProfile: calls.stopProfile,
+    ...((dialect.features & Feature.kvEvents) !== 0 && { kvEvents: () => grpcKvSource(control, dialect.service) }),
     close() {
       stream.close();
       control.close();

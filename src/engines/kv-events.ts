@@ -42,7 +42,15 @@ export interface KvBatch {
 /** Why no more events come: never offered, connection lost, or the engine no longer has those that were asked for. */
 export type KvEnd = "unimplemented" | "lost" | "gap";
 
+export interface KvSubscription {
+  /** Nothing comes after it, not even the end. */
+  close(): void;
+  /** Stops reading, so that the engine must wait; a few batches may still come. */
+  pause(): void;
+  resume(): void;
+}
+
 export interface KvSource {
   /** `onEnd` comes at most once, and nothing after it. `message` is for the log. */
-  subscribe(onBatch: (batch: KvBatch) => void, onEnd: (why: KvEnd, message: string) => void): { close(): void };
+  subscribe(onBatch: (batch: KvBatch) => void, onEnd: (why: KvEnd, message: string) => void): KvSubscription;
 }

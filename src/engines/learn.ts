@@ -22,6 +22,7 @@ const CALLS: Partial<Record<FeatureName, string>> = {
   flushCache: "FlushCache",
   profile: "StartProfile",
   tokenizer: "GetTokenizer",
+  kvEvents: "SubscribeKvEvents",
 };
 const CONSTRAINTS = Feature.jsonSchema | Feature.regex | Feature.grammar | Feature.structuralTag | Feature.choice;
 

@@ -80,6 +80,23 @@ export class WireReader {
     return signed ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value);
   }
 
+  /** A 64-bit number as two words, the lower first: `into[at]` and `into[at + 1]`, as a BigInt64Array over the same memory has it. */
+  int64Words(into: Int32Array, at: number): void {
+    let low = 0;
+    let high = 0;
+    for (let shift = 0; ; shift += 7) {
+      if (this.at >= this.end || shift > 63) throw new WireError("number cut off or too long");
+      const byte = this.bytes[this.at++]!;
+      const bits = byte & 127;
+      if (shift < 32) low |= bits << shift;
+      if (shift > 31) high |= bits << (shift - 32);
+      else if (shift === 28) high |= bits >>> 4;
+      if (byte < 128) break;
+    }
+    into[at] = low;
+    into[at + 1] = high;
+  }
+
   /** A 64-bit number, as exactly as a double holds it. */
   varint64(signed: boolean): number {
     return Number(this.bigint(signed));

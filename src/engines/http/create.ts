@@ -6,13 +6,17 @@ import type { EngineFacts } from "../facts.ts";
 import { readAll } from "./body.ts";
 import { type ConnectionOptions, type HttpAnswer, HttpConnection, type HttpRequest } from "./connection.ts";
 import type { HttpEngine, HttpReply } from "./engine.ts";
+import { httpKvSource, type KvPublished } from "./kv-source.ts";
 import { llamaSlots, oldSglangLoads, sglangLoads, vllmMetrics } from "./loads.ts";
 import { factsFrom, modelsOf, namesIn, runtimeOf } from "./models.ts";
+import { withServerInfo } from "./server-info.ts";
 import { statusError } from "./status.ts";
 
 export interface HttpEngineOptions extends ConnectionOptions {
   /** Path that tells whether it is healthy; `/health` by default. */
   readonly healthPath?: string | undefined;
+  /** Where it publishes KV events, unless it says so itself. */
+  readonly kvEvents?: KvPublished | undefined;
 }
 
 /** Answers to what control asks are short. */
@@ -26,6 +30,7 @@ export function createHttpEngine(url: string, facts: EngineFacts, options: HttpE
   const { healthPath = "/health" } = options;
   const runtime = runtimeOf(facts);
   const names = namesIn(facts);
+  const kvEvents = httpKvSource(url, facts, options.kvEvents);
 
   /** The text of an answer. Rejects with EngineErrors: "unimplemented" where the server has no such path. */
   async function ask(request: HttpRequest, deadlineMs: number): Promise<string> {
@@ -93,6 +98,7 @@ export function createHttpEngine(url: string, facts: EngineFacts, options: HttpE
     },
     startProfile: (profile, deadlineMs) => order("/start_profile", deadlineMs, profileBody(profile)),
     stopProfile: (deadlineMs) => order("/stop_profile", deadlineMs),
+    ...(kvEvents !== undefined && { kvEvents }),
     close: () => connection.close(),
   };
 }
@@ -157,10 +163,20 @@ export async function connectHttpEngine(
       throw new EngineError("failed", "the server wants another key: see --worker-api-key");
     const found = status === 200 ? factsFrom(text) : undefined;
     if (found === undefined) throw new EngineError("failed", `the server has no list of models (${status})`);
-    return createHttpEngine(url, found, options);
+    const told = runtimeOf(found) === "sglang" ? await serverInfo(connection, deadlineMs) : undefined;
+    return createHttpEngine(url, told === undefined ? found : withServerInfo(found, told), options);
   } finally {
     connection.close();
   }
+}
+
+/** What SGLang tells of how it was started; undefined: nothing. */
+async function serverInfo(connection: HttpConnection, deadlineMs: number): Promise<unknown> {
+  for (const path of ["/server_info", "/get_server_info"]) {
+    const { status, text } = await exchange(connection, { method: "GET", path }, deadlineMs);
+    if (status === 200) return json((answer) => answer)(text);
+  }
+  return undefined;
 }
 
 async function exchange(

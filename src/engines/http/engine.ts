@@ -1,6 +1,7 @@
 /** An engine that speaks OpenAI's HTTP API: requests go to it as they came. */
 import type { EngineAdmin } from "../admin.ts";
 import type { EngineFacts } from "../facts.ts";
+import type { KvSource } from "../kv-events.ts";
 
 export type HttpEndpoint = "/v1/chat/completions" | "/v1/completions" | "/v1/embeddings" | "/v1/rerank";
 
@@ -35,5 +36,7 @@ export interface HttpEngine extends EngineAdmin {
   models(deadlineMs: number): Promise<readonly HttpModel[]>;
   /** What the server calls a model that clients know by `id`. */
   nameOf(id: string): string;
+  /** What it tells of its prefix cache; absent where nothing is known of a publisher. */
+  kvEvents?(): KvSource;
   close(): void;
 }

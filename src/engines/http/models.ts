@@ -19,9 +19,9 @@ const RUNTIME_LABEL = "runtime_type";
 const NAMES_LABEL = "served_model_names";
 
 /** What clients ask of a model is for the server to refuse. */
-const { loads: LOADS, flushCache: FLUSH, profile: PROFILE, tokenizer: TOKENIZER } = Feature;
+const { loads: LOADS, flushCache: FLUSH, profile: PROFILE, tokenizer: TOKENIZER, kvEvents: KV_EVENTS } = Feature;
 const ANY_REQUEST =
-  Object.values(Feature).reduce((bits, bit) => bits | bit, 0) & ~(LOADS | FLUSH | PROFILE | TOKENIZER);
+  Object.values(Feature).reduce((bits, bit) => bits | bit, 0) & ~(LOADS | FLUSH | PROFILE | TOKENIZER | KV_EVENTS);
 const CONTROL: Readonly<Record<Runtime, number>> = {
   vllm: LOADS | FLUSH | PROFILE,
   sglang: LOADS | FLUSH | PROFILE,

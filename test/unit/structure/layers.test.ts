@@ -141,6 +141,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "@elysiajs/swagger": ["server"],
   "swagger-ui-dist": ["server"],
   "@grpc/grpc-js": ["engines"],
+  msgpackr: ["engines"],
+  "msgpackr/unpack": ["engines"],
   "@kubernetes/client-node": ["fleet"],
   "node:http2": [],
   "@huggingface/tokenizers": [],
