@@ -3,6 +3,7 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type Counted, MetricRegistry } from "../telemetry/registry.ts";
 import type { FleetBoard } from "../threads/fleet-board.ts";
+import type { PrefixWriter } from "../threads/prefix-types.ts";
 import { systemClock } from "./clock.ts";
 import type { Compute, Control } from "./control-link.ts";
 import { sourcesOf } from "./discovery/index.ts";
@@ -11,9 +12,10 @@ import { fleetAdmin } from "./fleet-admin.ts";
 import { Gate } from "./gate.ts";
 import { httpEngines } from "./http-engines.ts";
 import { Jobs } from "./jobs.ts";
+import { watchKvEvents } from "./kv/subscriptions.ts";
 import { lifeSettings } from "./life-settings.ts";
 import { watchLoads } from "./loads-monitor.ts";
-import { fleetGauges } from "./metrics.ts";
+import { fleetGauges, indexGauges } from "./metrics.ts";
 import { ModelCatalog } from "./model-catalog.ts";
 import { watchProgress } from "./progress.ts";
 import { Publisher } from "./publisher.ts";
@@ -56,6 +58,8 @@ export interface ControlOptions {
   readonly environment?: Environment;
   /** Where workers come from; those of the settings, unless given. */
   readonly sources?: readonly WorkerSource[];
+  /** What the workers' caches hold, for all threads; without it nobody is asked. */
+  readonly prefix?: PrefixWriter | undefined;
 }
 
 /** Tries and checks of workers that run at once. */
@@ -70,7 +74,7 @@ export function startFleetControl(
   board: FleetBoard,
   log: Logger,
   threads: Threads,
-  { cacheDir, compute, environment = process.env, sources }: ControlOptions,
+  { cacheDir, compute, environment = process.env, sources, prefix }: ControlOptions,
 ): FleetControl {
   const closing = new AbortController();
   const clock = systemClock();
@@ -101,12 +105,17 @@ export function startFleetControl(
       drainMs: config.drainTimeoutSecs * 1000,
       removesFailed: config.removeUnhealthyWorkers,
       life: ({ health }) => lifeSettings(config, health),
+      members: prefix,
+      dpAware: config.dpAware,
+      blockSize: config.blockSize,
     },
     {
       publish: () => publisher.tell(),
+      leaving: () => kvEvents?.look(),
       lost: (slot) => threads.lost(slot),
       forgotten: (owners) => told.forget(owners),
       ready(found) {
+        kvEvents?.look();
         const { url, models: [model] = [] } = found;
         if (model !== undefined) ready.resolve({ url, model });
       },
@@ -125,6 +134,17 @@ export function startFleetControl(
   const everyone = () => registry.everyone();
   const progress = watchProgress(everyone, board, config.workerStallSecs * 1000, clock, log, metrics);
   const loads = watchLoads(everyone, board, config.loadMonitorInterval * 1000, clock);
+  const kvEvents =
+    prefix &&
+    watchKvEvents({
+      workers: config.kvEvents ? everyone : () => [],
+      index: prefix,
+      board,
+      clock,
+      log,
+      metrics,
+      publish: () => void tell(),
+    });
   void tell();
   told.start(sources ?? sourcesOf(config, clock, log), closing.signal);
 
@@ -133,6 +153,7 @@ export function startFleetControl(
     counted: () => ({
       ...metrics.counted(),
       ...fleetGauges(registry.everyone(), board, config.engineMetrics),
+      ...(prefix && indexGauges(prefix.stats())),
       smg_discovery_workers_discovered: told.counts().map(([source, value]) => ({ labels: [source], value })),
     }),
     admin: fleetAdmin(registry, board, jobs),
@@ -151,6 +172,7 @@ export function startFleetControl(
       closing.abort();
       progress.close();
       loads.close();
+      kvEvents?.close();
       registry.close();
       clock.close();
     },

@@ -1,6 +1,7 @@
 /** How control gets at workers: by the engines' adapters, or, in tests of the life cycle alone, by a script. */
 import type { EngineAdmin } from "../engines/admin.ts";
 import type { EngineFacts } from "../engines/facts.ts";
+import type { KvSource } from "../engines/kv-events.ts";
 import type { HttpModelEntry } from "./snapshot.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
 
@@ -28,6 +29,8 @@ export interface Contact extends EngineAdmin {
   identity(deadlineMs: number): Promise<string>;
   /** Of HTTP workers: the text at a path. Rejects with an EngineError "unimplemented" where they have no such path. */
   page?(path: string, deadlineMs: number): Promise<string>;
+  /** What it tells of its prefix cache; absent where it has nothing of the kind. */
+  kvEvents?(): KvSource;
   close(): void;
 }
 

@@ -7,7 +7,7 @@ import { engineMetrics } from "./engine-metrics.ts";
 import type { Jobs } from "./jobs.ts";
 import type { WorkerRegistry } from "./registry.ts";
 import { told } from "./told.ts";
-import type { Answering, WorkerRecord } from "./worker-record.ts";
+import { type Answering, slotsOf, type WorkerRecord } from "./worker-record.ts";
 import { urlOf, workerAddress } from "./worker-url.ts";
 
 /** The workers' API as an owner of workers. */
@@ -18,7 +18,7 @@ const PROFILE_MS = 120_000;
 
 export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: number): number }, jobs: Jobs): FleetAdmin {
   const infoOf = (record: WorkerRecord): WorkerInfo => {
-    const { id, slot, spec, found, status } = record;
+    const { id, spec, found, status } = record;
     const { apiKey: _, ...shown } = spec;
     return {
       id,
@@ -29,7 +29,7 @@ export function fleetAdmin(registry: WorkerRegistry, board: { running(slot: numb
       facts: found?.facts,
       models: found?.models ?? spec.models?.slice(0, 1) ?? [],
       status,
-      load: board.running(slot),
+      load: slotsOf(record).reduce((sum, slot) => sum + board.running(slot), 0),
       job: jobs.of(id),
     };
   };

@@ -12,18 +12,22 @@ export interface HttpEngines {
   create(url: string, spec: WorkerSpec, facts: EngineFacts): HttpEngine;
 }
 
-type Settings = Pick<ServeConfig, "workerApiKey" | "healthCheckEndpoint" | "connectTimeoutMs">;
+type Settings = Pick<
+  ServeConfig,
+  "workerApiKey" | "healthCheckEndpoint" | "connectTimeoutMs" | "kvEventsEndpoint" | "kvEventsReplayEndpoint"
+>;
 
 export function httpEngines(
-  { workerApiKey, healthCheckEndpoint, connectTimeoutMs }: Settings,
+  { workerApiKey, healthCheckEndpoint, connectTimeoutMs, kvEventsEndpoint, kvEventsReplayEndpoint }: Settings,
   tls: HttpTls | undefined,
 ): HttpEngines {
   let code: typeof import("../engines/http/create.ts") | undefined;
-  const optionsOf = ({ apiKey = workerApiKey, health }: WorkerSpec) => ({
+  const optionsOf = ({ apiKey = workerApiKey, health, labels }: WorkerSpec) => ({
     apiKey,
     healthPath: health?.endpoint ?? healthCheckEndpoint,
     connectTimeoutMs,
     tls,
+    kvEvents: { labels, endpoint: kvEventsEndpoint, replayEndpoint: kvEventsReplayEndpoint },
   });
   return {
     async connect(url, spec, deadlineMs) {

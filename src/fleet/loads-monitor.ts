@@ -1,19 +1,13 @@
 /** Asks workers for their load, and writes it on the board. */
-import type { RankLoad } from "../engines/admin.ts";
 import { EngineError } from "../engines/engine.ts";
 import { Feature } from "../engines/features.ts";
-import type { ReportedLoad } from "../threads/fleet-board.ts";
 import type { Clock } from "./clock.ts";
-import type { WorkerRecord } from "./worker-record.ts";
+import { type LoadBoard, tellLoads } from "./rank-loads.ts";
+import { slotsOf, type WorkerRecord } from "./worker-record.ts";
 
 const DEADLINE_MS = 5000;
 /** A worker without requests of ours is asked so much more rarely. */
 const IDLE_FACTOR = 6;
-
-export interface LoadBoard {
-  running(slot: number): number;
-  setLoad(slot: number, load: ReportedLoad): void;
-}
 
 /** What is known of one worker's ways. */
 interface Asked {
@@ -49,7 +43,9 @@ export function watchLoads(
   function lookAt(record: WorkerRecord): void {
     const its = known.get(record) ?? { rounds: 0, never: false };
     known.set(record, its);
-    if (its.never || (board.running(record.slot) === 0 && its.rounds-- > 0)) return;
+    if (its.never || clock.now() - (record.loadToldAt ?? 0) < everyMs) return;
+    const isIdle = slotsOf(record).every((slot) => board.running(slot) === 0);
+    if (isIdle && its.rounds-- > 0) return;
     its.rounds = IDLE_FACTOR - 1;
     ask(record).catch((error: unknown) => {
       // whatever else is wrong with it is for the health checks to find
@@ -58,11 +54,10 @@ export function watchLoads(
   }
 
   async function ask(record: WorkerRecord): Promise<void> {
-    const { life, slot } = record;
+    const { life } = record;
     const ranks = await life.contact?.loads(DEADLINE_MS);
     if (ranks === undefined || ranks.length === 0 || isClosed || !life.isAlive) return;
-    record.loads = ranks;
-    board.setLoad(slot, sumOf(ranks));
+    tellLoads(record, ranks, board);
   }
 
   return {
@@ -70,28 +65,5 @@ export function watchLoads(
       isClosed = true;
       callOff();
     },
-  };
-}
-
-/** The load of all ranks of a worker. A figure that one of them does not tell is not told. */
-export function sumOf(ranks: readonly RankLoad[]): ReportedLoad {
-  const sum = (of: (rank: RankLoad) => number | undefined): number | undefined => {
-    let total = 0;
-    for (const rank of ranks) {
-      const value = of(rank);
-      if (value === undefined) return undefined;
-      total += value;
-    }
-    return total;
-  };
-  const usage = sum(({ tokenUsage }) => tokenUsage);
-  return {
-    running: sum(({ running }) => running) ?? 0,
-    waiting: sum(({ waiting }) => waiting) ?? 0,
-    waitingTokens: sum(({ waitingUncachedTokens }) => waitingUncachedTokens),
-    usedTokens: sum(({ usedTokens }) => usedTokens),
-    capacityTokens: sum(({ capacityTokens }) => capacityTokens),
-    tokenUsage: usage && usage / ranks.length,
-    throughput: sum(({ throughput }) => throughput),
   };
 }

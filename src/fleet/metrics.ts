@@ -3,9 +3,10 @@ import type { MetricName } from "../telemetry/metric-table.ts";
 import type { MetricFamily } from "../telemetry/metrics.ts";
 import type { Counted, Series } from "../telemetry/registry.ts";
 import type { FleetBoard } from "../threads/fleet-board.ts";
+import type { PrefixStats } from "../threads/prefix-types.ts";
 import { cacheStats, type LevelStats } from "../tokenizer/cache/stats.ts";
 import type { ModelEntry } from "./snapshot.ts";
-import type { WorkerRecord } from "./worker-record.ts";
+import { slotsOf, type WorkerRecord } from "./worker-record.ts";
 
 const CACHE_METRICS: readonly (Omit<MetricFamily, "samples"> & { readonly value: (stats: LevelStats) => number })[] = [
   {
@@ -86,14 +87,29 @@ export function fleetGauges(
   const all = [...workers];
   const each = (value: (worker: WorkerRecord) => number): Series[] =>
     all.map((worker) => ({ labels: [worker.spec.url], value: value(worker) }));
+  const sum = (of: (slot: number) => number): Series[] =>
+    each((worker) => slotsOf(worker).reduce((total, slot) => total + of(slot), 0));
   return {
     smg_worker_pool_size: poolSizes(all),
-    smg_worker_requests_active: each(({ slot }) => board.running(slot)),
+    smg_worker_requests_active: sum((slot) => board.running(slot)),
     smg_worker_health: each(({ status }) => Number(status === "ready")),
-    smg_worker_cb_state: each(({ slot }) => BREAKER[board.breaker.state(slot)]),
-    collie_worker_queued_tokens: each(({ slot }) => board.queuedTokens(slot)),
+    smg_worker_cb_state: each((worker) =>
+      Math.max(...slotsOf(worker).map((slot) => BREAKER[board.breaker.state(slot)])),
+    ),
+    collie_worker_queued_tokens: sum((slot) => board.queuedTokens(slot)),
     collie_board_bookings: [{ labels: [], value: board.bookings() }],
     ...(tellsLoads && Object.fromEntries(ENGINE_METRICS.map(([name, value]) => [name, engineSeries(all, value)]))),
+  };
+}
+
+/** The prefix index as it is now. */
+export function indexGauges({ blocks, bytes, evicted, dropped }: PrefixStats): Counted {
+  const one = (value: number): Series[] => [{ labels: [], value }];
+  return {
+    collie_prefix_index_blocks: one(blocks),
+    collie_prefix_index_bytes: one(bytes),
+    collie_prefix_index_evictions_total: one(evicted),
+    collie_prefix_index_dropped_total: one(dropped),
   };
 }
 

@@ -2,7 +2,7 @@
 import type { Logger } from "../telemetry/log.ts";
 import { MetricRegistry } from "../telemetry/registry.ts";
 import type { Clock } from "./clock.ts";
-import type { WorkerRecord } from "./worker-record.ts";
+import { slotsOf, type WorkerRecord } from "./worker-record.ts";
 
 /** A stall is seen this much too late at most, as a share of the time that makes one. */
 const LATE = 1 / 10;
@@ -58,15 +58,25 @@ export function watchProgress(
   const outputs = new WeakMap<WorkerRecord, number>();
   const lookMs = Math.min(Math.max(stallMs * LATE, SHORTEST_LOOK_MS), LONGEST_LOOK_MS);
   let callOff = () => {};
+  const running = (record: WorkerRecord) => slotsOf(record).reduce((sum, slot) => sum + board.running(slot), 0);
+  const lastProgress = (record: WorkerRecord, now: number) =>
+    Math.max(...slotsOf(record).map((slot) => board.lastProgress(slot, now)));
+  /** As long as something comes of one rank, the worker moves. */
+  const silentMs = (record: WorkerRecord, now: number) =>
+    Math.min(
+      ...slotsOf(record)
+        .filter((slot) => board.running(slot) > 0)
+        .map((slot) => board.silentMs(slot, now)),
+    );
 
   function look(): void {
     const now = clock.now();
     const seen = new Set<WorkerRecord>();
     for (const record of workers()) {
       if (record.status === "draining" || record.found === undefined) continue;
-      if (board.isAvoided(record.slot, now)) record.life.look();
-      forgive(record, board.lastProgress(record.slot, now));
-      if (board.running(record.slot) === 0) continue;
+      if (slotsOf(record).some((slot) => board.isAvoided(slot, now))) record.life.look();
+      forgive(record, lastProgress(record, now));
+      if (running(record) === 0) continue;
       seen.add(record);
       lookAt(record, now);
     }
@@ -82,7 +92,7 @@ export function watchProgress(
   }
 
   function lookAt(record: WorkerRecord, now: number): void {
-    const silent = now - board.silentMs(record.slot, now);
+    const silent = now - silentMs(record, now);
     let its = watched.get(record);
     if (its === undefined || silent > its.silent + COARSE_MS) {
       its = { silent, since: silent, isExamined: false, load: undefined };
@@ -98,7 +108,7 @@ export function watchProgress(
   }
 
   async function examine(record: WorkerRecord, its: Watched): Promise<void> {
-    const isStill = () => watched.get(record) === its && board.running(record.slot) > 0;
+    const isStill = () => watched.get(record) === its && running(record) > 0;
     const problem = await record.life.examine();
     if (!isStill()) return;
     if (problem !== undefined) return stall(record, `its requests do not move, and it does not answer: ${problem}`);
@@ -111,7 +121,7 @@ export function watchProgress(
   function stall(record: WorkerRecord, problem: string): void {
     if (!record.life.stall(problem)) return;
     metrics.counter("collie_worker_stalls_total", record.spec.url).add();
-    log.warn("a worker is stalled", { worker: record.spec.url, requests: board.running(record.slot) });
+    log.warn("a worker is stalled", { worker: record.spec.url, requests: running(record) });
   }
 
   if (stallMs > 0) callOff = clock.after(lookMs * IDLE_FACTOR, look);

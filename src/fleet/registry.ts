@@ -1,8 +1,10 @@
 /** Who is in the fleet: every worker that was told of, from its first try until nothing of it is left. */
 import { OverloadedError, WorkerNotFoundError } from "../errors.ts";
+import type { Found } from "./door.ts";
 import { drained } from "./drain.ts";
 import type { HealthStatus } from "./health.ts";
 import type { Jobs, JobType } from "./jobs.ts";
+import { indexBlockSize } from "./kv/mirror.ts";
 import { Life, type Listener, type Surroundings } from "./lifecycle.ts";
 import type { WorkerPatch } from "./spec-json.ts";
 import {
@@ -11,6 +13,7 @@ import {
   type Outside,
   type RegistrySettings,
   type Rows,
+  slotsOf,
   type WorkerRecord,
   type WorkerStatus,
 } from "./worker-record.ts";
@@ -161,6 +164,34 @@ export class WorkerRegistry {
     return record;
   }
 
+  /** Gives a worker that registers its rows of ranks, which throws where there are too many, and its numbers in the prefix index. */
+  private settle(record: WorkerRecord, { facts }: Found): void {
+    const { members, dpAware = false, blockSize = 0 } = this.settings;
+    const ranks = dpAware ? Math.max(1, facts?.dataParallelSize ?? 1) : 1;
+    if (ranks > 1 && record.rankSlots === undefined) {
+      record.rankSlots = claimEach(
+        ranks - 1,
+        () => this.rows.claim(),
+        (slot) => this.rows.free(slot),
+      );
+      this.set(record, record.status);
+    }
+    const told = facts?.blockSize || blockSize;
+    if (told > 0) record.blockSize ??= indexBlockSize(told);
+    if (members === undefined || record.members !== undefined) return;
+    const slots = slotsOf(record);
+    try {
+      record.members = claimEach(
+        slots.length,
+        (rank) => members.claim(slots[rank]!, rank),
+        (member) => members.release(member),
+      );
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.around.log.warn("what a worker caches is not known: there are too many", { worker: record.spec.url });
+    }
+  }
+
   private enter(record: WorkerRecord, job: JobType): WorkerRecord {
     this.byId.set(record.id, record);
     this.byPlace.set(record.place, record);
@@ -182,6 +213,7 @@ export class WorkerRegistry {
       registered: async (found) => {
         const record = of();
         record.found = found;
+        this.settle(record, found);
         if (found.kind === "grpc" && !found.models.every((id) => this.models.holds(id)))
           throw new Error("its model was given up in the same moment");
         await this.outside.publish();
@@ -236,7 +268,7 @@ export class WorkerRegistry {
       return;
     }
     log.warn(status === "failed" ? "worker has failed" : "worker is unhealthy", { worker, problem });
-    if (status === "not_ready") this.outside.lost(record.slot);
+    if (status === "not_ready") for (const slot of slotsOf(record)) this.outside.lost(slot);
     if (status !== "failed") return;
     if (before === "pending") this.jobs.fail(record.id, problem ?? "it did not become ready in time");
     if (this.successors.get(record.id) === record) this.drop(record);
@@ -266,6 +298,8 @@ export class WorkerRegistry {
   private leave(record: WorkerRecord): void {
     this.set(record, "draining");
     record.life.end();
+    this.outside.leaving?.(record);
+    for (const member of record.members ?? []) this.settings.members?.clear(member);
     const { log } = this.around;
     this.end(record).catch((error: unknown) =>
       log.error("a worker could not be taken out", { worker: record.spec.url, error }),
@@ -274,7 +308,7 @@ export class WorkerRegistry {
 
   private async end(record: WorkerRecord): Promise<void> {
     const { clock } = this.around;
-    const inFlight = () => this.rows.running(record.slot);
+    const inFlight = () => slotsOf(record).reduce((sum, slot) => sum + this.rows.running(slot), 0);
     const worker = record.spec.url;
     if (record.found !== undefined) {
       this.around.log.info("worker is draining", { worker, requests: inFlight() });
@@ -286,7 +320,8 @@ export class WorkerRegistry {
     this.release(record.found?.models ?? []);
     await this.tell();
     await drained(clock, inFlight); // threads end what is left when they know
-    this.rows.free(record.slot);
+    for (const slot of slotsOf(record)) this.rows.free(slot);
+    for (const member of record.members ?? []) this.settings.members?.release(member);
     if (this.leavers.get(record.id) === record) this.leavers.delete(record.id);
     this.around.log.info("worker has left", { worker });
     if (!this.byId.has(record.id)) this.jobs.done(record.id);
@@ -300,7 +335,7 @@ export class WorkerRegistry {
 
   private set(record: WorkerRecord, status: WorkerStatus): void {
     record.status = status;
-    this.rows.setState(record.slot, BOARD_STATE[status]);
+    for (const slot of slotsOf(record)) this.rows.setState(slot, BOARD_STATE[status]);
   }
 
   private async tell(): Promise<void> {
@@ -309,4 +344,20 @@ export class WorkerRegistry {
       .publish()
       .catch((error: unknown) => log.error("the fleet could not be told to all threads", { error }));
   }
+}
+
+/** All or none. */
+function claimEach(
+  count: number,
+  claim: (i: number) => number,
+  giveBack: (claimed: number) => void,
+): readonly number[] {
+  const claimed: number[] = [];
+  try {
+    while (claimed.length < count) claimed.push(claim(claimed.length));
+  } catch (error) {
+    for (const one of claimed) giveBack(one);
+    throw error;
+  }
+  return claimed;
 }

@@ -1,6 +1,7 @@
 /** A worker in the registry, and what a registry works with. */
 import type { RankLoad } from "../engines/admin.ts";
 import { WorkerState } from "../threads/fleet-board.ts";
+import type { PrefixWriter } from "../threads/prefix-types.ts";
 import type { Found } from "./door.ts";
 import type { HealthStatus } from "./health.ts";
 import type { LifeSettings } from "./life-settings.ts";
@@ -34,6 +35,9 @@ export interface LoadedModels {
   drop(id: string): void;
 }
 
+/** Numbers of workers and ranks in the prefix index. */
+export type Members = Pick<PrefixWriter, "claim" | "release" | "clear">;
+
 /** What a registry tells the rest of the process. */
 export interface Outside {
   /** Resolves when every thread knows who is in the fleet. */
@@ -42,6 +46,8 @@ export interface Outside {
   lost(slot: number): void;
   /** A worker is ready. */
   ready(found: Found): void;
+  /** A worker gets nothing new any more, and its life is over. */
+  leaving?(record: WorkerRecord): void;
   /** A worker was removed since it had failed: who told of it may tell of it anew. */
   forgotten(owners: Iterable<string>): void;
 }
@@ -51,6 +57,12 @@ export interface RegistrySettings {
   /** Workers that have failed are removed. */
   readonly removesFailed: boolean;
   life(spec: WorkerSpec): LifeSettings;
+  /** Where workers have numbers in the prefix index. */
+  readonly members?: Members | undefined;
+  /** Ranks are chosen by themselves. */
+  readonly dpAware?: boolean;
+  /** Tokens of a block of a worker that does not tell. */
+  readonly blockSize?: number;
 }
 
 export interface WorkerRecord {
@@ -75,8 +87,16 @@ export interface WorkerRecord {
   sendsEvents?: boolean;
   /** What its ranks told of their load last. */
   loads?: readonly RankLoad[];
+  /** When it last told of its load without being asked, in milliseconds since 1970. */
+  loadToldAt?: number;
   status: WorkerStatus;
 }
+
+/** Rows of a worker on the board: its own, and those of the ranks behind the first. */
+export const slotsOf = ({ slot, rankSlots = [] }: Pick<WorkerRecord, "slot" | "rankSlots">): readonly number[] => [
+  slot,
+  ...rankSlots,
+];
 
 /** One that has registered. */
 export type Answering = WorkerRecord & { readonly found: Found };

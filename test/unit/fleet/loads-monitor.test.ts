@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { sumOf, watchLoads } from "../../../src/fleet/loads-monitor.ts";
+import { watchLoads } from "../../../src/fleet/loads-monitor.ts";
+import { sumOf } from "../../../src/fleet/rank-loads.ts";
 import { A, B, lifeWorld, rank } from "./life-world.ts";
 
 const EVERY = 10_000;

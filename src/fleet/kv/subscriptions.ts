@@ -1,0 +1,116 @@
+/** Who sends KV events, and what comes of them: the prefix index, the load of workers, and what threads are told of a worker. */
+import { Feature } from "../../engines/features.ts";
+import type { Logger } from "../../telemetry/log.ts";
+import type { MetricRegistry } from "../../telemetry/registry.ts";
+import type { PrefixWriter } from "../../threads/prefix-types.ts";
+import type { Clock } from "../clock.ts";
+import { type LoadBoard, tellRankLoad } from "../rank-loads.ts";
+import { type Answering, slotsOf, type WorkerRecord } from "../worker-record.ts";
+import { EngineTable } from "./engine-table.ts";
+import { KvFeed } from "./feed.ts";
+import { type Work, type WorkQueue, workQueue } from "./work.ts";
+
+/** How often the index is tended. */
+const TEND_MS = 1000;
+/** Parts of the index that are looked at then, one at a time; more of them where it is nearly full. */
+const PARTS = 32;
+const PARTS_WHEN_FULL = 4;
+const FULL = 0.75;
+/** Entries that are looked at in one piece. */
+const PIECE = 4096;
+
+export interface KvWatch {
+  /** Somebody came, became ready or is leaving. */
+  look(): void;
+  close(): void;
+}
+
+export interface KvBoard extends LoadBoard {
+  /** When anything last came from a worker, in milliseconds since 1970; 0 = never. */
+  lastProgress(slot: number, now: number): number;
+}
+
+export interface KvWatchOptions {
+  readonly workers: () => Iterable<WorkerRecord>;
+  readonly index: PrefixWriter;
+  readonly board: KvBoard;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: MetricRegistry;
+  /** What threads know of a worker has changed. */
+  readonly publish: () => void;
+  readonly work?: WorkQueue;
+}
+
+/** Subscribes to every worker that has KV events, and tends the index. */
+export function watchKvEvents(options: KvWatchOptions): KvWatch {
+  const { workers, index, board, clock, log, metrics, publish, work = workQueue() } = options;
+  const engine = new EngineTable(index.capacity);
+  const around = { clock, log, metrics, work, stores: { index, engine } };
+  const feeds = new Map<WorkerRecord, KvFeed>();
+  let callOff = clock.after(TEND_MS, tend);
+
+  function tend(): void {
+    work.add(tended());
+    callOff = clock.after(TEND_MS, tend);
+  }
+
+  function* tended(): Work {
+    const { capacity } = index;
+    const isFull = index.stats().blocks > FULL * capacity;
+    for (let left = Math.ceil(capacity / (isFull ? PARTS_WHEN_FULL : PARTS)); left > 0; left -= PIECE) {
+      index.sweep(Math.min(left, PIECE), clock.now());
+      engine.sweep(PIECE);
+      yield;
+    }
+  }
+
+  function feedOf(record: Answering, members: readonly number[]): KvFeed {
+    const { found, spec, life } = record;
+    return new KvFeed(
+      {
+        url: spec.url,
+        model: found.models[0]!,
+        members,
+        source: () => life.contact?.kvEvents?.(),
+        hasAnsweredSince: (time) => slotsOf(record).some((slot) => board.lastProgress(slot, clock.now()) > time),
+        changed(sendsEvents, blockSize) {
+          record.sendsEvents = sendsEvents;
+          if (blockSize !== undefined) record.blockSize = blockSize;
+          publish();
+        },
+        load: (load) => tellRankLoad(record, load, board, clock.now()),
+      },
+      around,
+    );
+  }
+
+  return {
+    look() {
+      const staying = new Set<WorkerRecord>();
+      for (const record of workers()) {
+        if (!record.life.isAlive) continue;
+        staying.add(record);
+        if (!feeds.has(record) && sendsEvents(record)) feeds.set(record, feedOf(record, record.members ?? []));
+      }
+      for (const [record, feed] of feeds) {
+        if (staying.has(record)) continue;
+        feeds.delete(record);
+        feed.close();
+      }
+    },
+    close() {
+      callOff();
+      work.close();
+      for (const feed of feeds.values()) feed.close();
+      feeds.clear();
+    },
+  };
+}
+
+/** It has registered, has a place in the index, and offers them as far as is known. */
+function sendsEvents(record: WorkerRecord): record is Answering {
+  const { found, members = [], life } = record;
+  if (found?.models[0] === undefined || members.length === 0 || life.contact?.kvEvents === undefined) return false;
+  return found.facts === undefined || found.kind === "http" || (found.facts.features & Feature.kvEvents) !== 0;
+}
