@@ -50,13 +50,15 @@ export interface Looked {
   readonly probe: Seat | undefined;
   readonly load: CandidateLoad;
   readonly index: PrefixIndex;
+  /** Milliseconds since 1970. */
+  readonly now: number;
   stateOf(seat: Seat): string;
   excluded(seat: Seat): string | undefined;
 }
 
-export function reportOf({ crew, route, choice, probe, load, index, stateOf, excluded }: Looked): RouteReport {
+export function reportOf({ crew, route, choice, probe, load, index, now, stateOf, excluded }: Looked): RouteReport {
   const { model, policy, seats } = crew;
-  const known = choice?.chain === undefined ? lookedUp(crew, route, index) : undefined;
+  const known = choice?.chain === undefined ? lookedUp(crew, route, index, now) : undefined;
   const chain = choice?.chain ?? known?.chain;
   const match = choice?.match ?? known?.match;
   // a match is reused by the next one: it is read at once
@@ -85,11 +87,12 @@ function lookedUp(
   { model, seats }: Crew,
   { tokenIds, lora, cacheSalt, media }: RouteAsk,
   index: PrefixIndex,
+  now: number,
 ): { readonly chain: ChainKeys; readonly match: PrefixMatch } | undefined {
   const blockSize = seats[0]?.blockSize;
   if (tokenIds === undefined || blockSize === undefined || tokenIds.length < blockSize) return undefined;
   const chain = index.chain(index.root(model, blockSize, lora, cacheSalt), tokenIds, blockSize, media);
-  return { chain, match: index.match(chain) };
+  return { chain, match: index.match(chain, now) };
 }
 
 function unscored(

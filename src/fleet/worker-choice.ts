@@ -50,7 +50,7 @@ export class WorkerChoice {
       sticky,
       settings,
       now: 0,
-      random: Math.random,
+      random: () => Math.random(),
       count: (branch) => observer.branched(this.crew!.policy.name, branch),
     };
   }
@@ -114,6 +114,7 @@ export class WorkerChoice {
       probe,
       load,
       index: this.routing.index,
+      now,
       stateOf: ({ slot }) => candidates.stateOf(slot),
       excluded: (seat) => (seat === probe ? undefined : candidates.excluded(seat, ask)),
     });
