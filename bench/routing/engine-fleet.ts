@@ -1,7 +1,8 @@
 /** The engines that a gateway is measured with. */
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { modelFolder, ROOT, workFolder } from "../lab/paths.ts";
-import { accepts, type Cores, freePort, type Running, start, untilTrue } from "../lab/processes.ts";
+import { type Cores, type Running, start, untilTrue } from "../lab/processes.ts";
 
 /** What the simulated engines count themselves. */
 export interface EngineCounts {
@@ -14,8 +15,13 @@ export interface EngineCounts {
   readonly open: number;
 }
 
+/** Where an engine listens. */
+export interface EnginePorts {
+  readonly port: number;
+  readonly statsPort: number;
+}
+
 export interface EngineFleet extends Running {
-  readonly ports: readonly number[];
   readonly urls: readonly string[];
   /** One for each engine, in the order of `urls`. */
   counts(): Promise<EngineCounts[]>;
@@ -27,20 +33,20 @@ const FLAGS = `--dialect vllm --served-model-name ${MODEL} --output echo --shutd
 
 /** Starts `count` engines in one process and waits until they listen. `flags`: further ones of `collie engine`. */
 export async function startEngines(count: number, flags: readonly string[], core: Cores = 1): Promise<EngineFleet> {
-  const ports = Array.from({ length: count }, freePort);
-  const statsPorts = Array.from({ length: count }, freePort);
+  const ready = join(workFolder(), `routing-engines-${process.pid}.json`);
+  rmSync(ready, { force: true });
   const command = [
-    ...[process.execPath, "run", join(ROOT, "bench", "routing", "engines.ts")],
-    ...["--ports", ports.join(), "--stats-ports", statsPorts.join(), "--"],
+    ...[process.execPath, "run", join(ROOT, "bench", "routing", "engines.ts"), String(count), ready],
     ...[...FLAGS.split(" "), "--model-path", modelFolder(), ...flags],
   ];
   const running = start("routing-engines", command, core, { XDG_CACHE_HOME: workFolder() });
-  await untilTrue(running, "the last engine's statistics", () => accepts(statsPorts.at(-1)!));
+  await untilTrue(running, "the engines' start", async () => existsSync(ready));
+  const ports = JSON.parse(readFileSync(ready, "utf8")) as EnginePorts[];
+  rmSync(ready);
   return {
     ...running,
-    ports,
-    urls: ports.map((port) => `grpc://127.0.0.1:${port}`),
-    counts: () => Promise.all(statsPorts.map(countsOf)),
+    urls: ports.map(({ port }) => `grpc://127.0.0.1:${port}`),
+    counts: () => Promise.all(ports.map(({ statsPort }) => countsOf(statsPort))),
   };
 }
 

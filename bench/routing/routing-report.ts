@@ -155,13 +155,15 @@ export function problems(all: readonly ShapeResults[]): string[] {
       results.flatMap((result, i) => {
         const where = `${shape.id}, ${gateway.name} ${gateway.label}, round ${i + 1}`;
         const { sent, work, leftOpen } = result;
+        // One worker gets everything, more than it can do.
+        const isOverloading = gateway.label === "passthrough";
         const expected = replays.oracle[i]!.promptTokens;
         return [
-          ...(sent.errors > 0 ? [`${where}: ${sent.errors} errors (${sent.first_error})`] : []),
+          ...(sent.errors > 0 && !isOverloading ? [`${where}: ${sent.errors} errors (${sent.first_error})`] : []),
           ...(sent.errors === 0 && work.promptTokens !== expected
             ? [`${where}: the engines got ${work.promptTokens} prompt tokens instead of ${expected}`]
             : []),
-          ...(leftOpen > 0 ? [`${where}: ${leftOpen} requests stayed open at the engines`] : []),
+          ...(leftOpen > 0 && !isOverloading ? [`${where}: ${leftOpen} requests stayed open at the engines`] : []),
           ...(sent.send_delay_p99_ms > LATE_P99_MS
             ? [`${where}: the client was ${sent.send_delay_p99_ms.toFixed(0)} ms late (p99)`]
             : []),
