@@ -23,7 +23,7 @@ export interface Candidate {
   readonly url: string;
   /** Row on the fleet board. */
   readonly slot: number;
-  /** Number in the prefix index. */
+  /** Number in the prefix index; below 0: it has none, and nothing is known of its cache. */
   readonly member: number;
   /** Larger ones are used first. */
   readonly priority: number;

@@ -9,8 +9,22 @@
  */
 export const RECOMPUTE = 1.5;
 
-/** A running request takes part of every step of those beside it for the length of an answer: so many tokens of prefill. */
-export const DECODE_TOKENS = 64;
+/** There are more of those that come after when there are queues: as much again for each prompt's length that waits at every worker, up to this. */
+export const RECOMPUTE_CROWDED = 3;
+
+/**
+ * What a running request costs the others beside it, and they it: part of every step, for the length of an answer. Some 64 steps of
+ * 0.35 ms both ways, at 8 tokens of prefill a millisecond. A hot prefix gets a second worker when so many more run at the first.
+ */
+export const DECODE_TOKENS = 384;
+
+/**
+ * Of the work that a worker was given of late beyond what others were, so large a part counts as if it still waited: a prefix is asked
+ * for again where it is, so that workers with much to do now will have much to do. It decides where new prefixes go, and moves no old ones.
+ */
+export const RECENT_SHARE = 0.02;
+/** Time in which work of the past fades to a third, in milliseconds. */
+export const RECENT_MS = 20_000;
 
 /** A request that finds no free place in the batch waits for the end of another: a second or so, at some thousand tokens a second. */
 export const PLACE_TOKENS = 8192;
@@ -44,6 +58,10 @@ export const batchTokens = (running: number, maxRunning: number): number => {
   if (maxRunning === 0 || running < maxRunning) return shared;
   return shared + (PLACE_TOKENS * (running + 1 - maxRunning)) / maxRunning;
 };
+
+/** What each token weighs that a worker would have to compute again; `meanQueued`: tokens that wait at the workers on average. */
+export const recomputeWeight = (tokens: number, meanQueued: number): number =>
+  tokens === 0 ? RECOMPUTE : RECOMPUTE + Math.min(RECOMPUTE_CROWDED, meanQueued / tokens);
 
 /** Differences within this are none: of a prompt's length, in blocks of this size. */
 export const nearTokens = (tokens: number, blockSize: number): number =>

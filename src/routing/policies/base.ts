@@ -122,7 +122,7 @@ export abstract class BasePolicy implements Policy {
           score: scoreOf.get(candidate.id),
         }),
       ),
-      match: chain === undefined ? undefined : context.index.match(chain),
+      match: chain === undefined ? undefined : context.index.match(chain, context.now),
     };
   }
 }

@@ -1,10 +1,20 @@
 /** `cache_aware`, the default: what a prompt still costs at a worker that has part of it, against the work that waits there. */
 import type { RouteAsk } from "../ask.ts";
 import type { Branch, Candidate, Choice, PolicyContext } from "../policy.ts";
-import { batchTokens, nearTokens, pressure, RECOMPUTE, SESSION_SHARE } from "../score.ts";
+import {
+  batchTokens,
+  DECODE_TOKENS,
+  nearTokens,
+  pressure,
+  RECENT_SHARE,
+  recomputeWeight,
+  SESSION_SHARE,
+} from "../score.ts";
 import { BasePolicy } from "./base.ts";
 import { distance, hashText } from "./keys.ts";
+import { Loads } from "./loads.ts";
 import { Outliers } from "./outliers.ts";
+import { RecentWork } from "./recent-work.ts";
 import { weightOf } from "./weight.ts";
 
 /**
@@ -15,33 +25,48 @@ export class CacheAwarePolicy extends BasePolicy {
   readonly name = "cache_aware";
   override readonly needsTokens = true;
   protected override readonly isScored = true;
+  private readonly loads = new Loads();
   private readonly outliers = new Outliers();
+  private readonly recent = new RecentWork();
 
   protected among<C extends Candidate>(
     used: readonly C[],
     _candidates: readonly C[],
     ask: RouteAsk,
     context: PolicyContext,
+    explains: boolean,
   ): Choice<C> {
     this.lookup.find(used, ask, context);
-    const isBalanced = this.outliers.find(used, this.lookup, context);
+    this.loads.read(used, context.load);
+    const isBalanced = this.outliers.find(used, this.loads, this.lookup, context);
     const best = this.weigh(used, ask, context);
-    return this.nearest(used, best, isBalanced, ask, context);
+    const choice = this.nearest(used, best, isBalanced, ask, context);
+    if (!explains) {
+      const { worker, matchedTokens } = choice;
+      this.recent.add(worker, (lengthOf(ask) - matchedTokens + DECODE_TOKENS) * weightOf(worker));
+    }
+    return choice;
   }
 
-  /** Weighs all of them; the index of the best that is no outlier. */
-  private weigh(used: readonly Candidate[], ask: RouteAsk, { load, settings }: PolicyContext): number {
+  /** Weighs all of them; the index of the best that is not passed over. */
+  private weigh(used: readonly Candidate[], ask: RouteAsk, { load, settings, now }: PolicyContext): number {
+    const { lookup, loads, outliers, recent } = this;
     const count = used.length;
     const costs = this.weights.begin(count);
-    const tokens = ask.tokenIds?.length ?? ask.tokens;
+    const tokens = lengthOf(ask);
+    const perToken = recomputeWeight(tokens, loads.meanQueued);
     const perPressure = settings.kvPressureWeight * settings.meanPrefillTokens;
+    const excess = recent.excess(used, now);
     let best = -1;
     for (let i = 0; i < count; i++) {
       const candidate = used[i]!;
-      const work = RECOMPUTE * (tokens - this.lookup.matched(i)) + load.queuedTokens(candidate);
-      const batch = batchTokens(this.outliers.running(i), candidate.maxRunning);
-      costs[i] = (work + batch) * weightOf(candidate) + perPressure * pressure(load.kvUsage(candidate));
-      if (!this.outliers.has(i) && (best < 0 || costs[i]! < costs[best]!)) best = i;
+      const work = perToken * (tokens - lookup.matched(i)) + loads.queued[i]!;
+      const batch = batchTokens(loads.running[i]!, candidate.maxRunning);
+      costs[i] =
+        (work + batch) * weightOf(candidate) +
+        perPressure * pressure(load.kvUsage(candidate)) +
+        RECENT_SHARE * excess[i]!;
+      if (!outliers.has(i) && (best < 0 || costs[i]! < costs[best]!)) best = i;
     }
     return best;
   }
@@ -91,7 +116,7 @@ export class CacheAwarePolicy extends BasePolicy {
     load: PolicyContext["load"],
   ): boolean {
     if (hash !== undefined) return distance(hash, one) < distance(hash, other);
-    const more = this.outliers.running(its) - this.outliers.running(others);
+    const more = this.loads.running[its]! - this.loads.running[others]!;
     return more < 0 || (more === 0 && load.lastUsed(one) < load.lastUsed(other));
   }
 
@@ -108,3 +133,5 @@ export class CacheAwarePolicy extends BasePolicy {
     return hasRivals || chosen !== best ? "tie" : "hit";
   }
 }
+
+const lengthOf = ({ tokenIds, tokens }: RouteAsk): number => tokenIds?.length ?? tokens;

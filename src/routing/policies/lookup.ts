@@ -60,15 +60,15 @@ export class PrefixLookup {
     ids: Uint32Array,
     least: number,
     { lora, cacheSalt, media }: RouteAsk,
-    { index, model }: PolicyContext,
+    { index, model, now }: PolicyContext,
   ): void {
     const chain = index.chain(index.root(model, blockSize, lora, cacheSalt), ids, blockSize, media);
     this.chains.push(chain);
-    const match = index.match(chain);
+    const match = index.match(chain, now);
     const most = Math.floor((ids.length - 1) / blockSize);
     for (let i = from; i < candidates.length; i++) {
       const candidate = candidates[i]!;
-      if (candidate.blockSize !== blockSize) continue;
+      if (candidate.blockSize !== blockSize || candidate.member < 0) continue;
       const depth = match.depth(candidate.member);
       if (depth === 0) continue;
       const tokens = Math.min(depth, most) * blockSize;

@@ -36,7 +36,7 @@ export class ManualPolicy extends BasePolicy {
     }
     context.count(members.length > 0 ? "occupied_miss" : "vacant");
     const worker = this.assigned(used, context);
-    if (!explains) sticky.assign(key, worker.member, now);
+    if (!explains && worker.member >= 0) sticky.assign(key, worker.member, now);
     return chosen(worker, "miss");
   }
 
