@@ -81,7 +81,8 @@ describe("the replay", () => {
     expect(seen.hitRate).toBeCloseTo(((360 - 9) * 960) / (360 * 1024), 6);
     expect(turns.hitRate).toBeLessThan(seen.hitRate);
     expect(seen.ttftMeanMs).toBeLessThan(turns.ttftMeanMs);
-    expect(seen.tokenSpread).toBeLessThan(1.3);
+    // Nine beginnings at four engines: one has three of them.
+    expect(seen.tokenSpread).toBeCloseTo(4 / 3, 6);
   });
 
   test("a burst with one new beginning waits for it where it is computed", () => {
