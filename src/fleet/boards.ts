@@ -1,4 +1,5 @@
 import type { ServeConfig } from "../config/serve-options.ts";
+import type { Counted } from "../telemetry/registry.ts";
 import { type BreakerRules, FleetBoard } from "../threads/fleet-board.ts";
 import { LimitBoard, type LimitRules } from "../threads/limit-board.ts";
 import { PrefixBoard } from "../threads/prefix-board.ts";
@@ -58,6 +59,10 @@ export function prefixWriter({ prefix, sticky }: Boards): PrefixWriter {
   };
   return Object.create(writer, { release: { value: release } }) as PrefixWriter;
 }
+
+export const stickyGauges = ({ sticky }: Boards): Counted => ({
+  smg_manual_policy_cache_entries: [{ labels: [], value: sticky.size() }],
+});
 
 function breakerRules(config: ServeConfig): BreakerRules | undefined {
   if (config.disableCircuitBreaker) return undefined;

@@ -115,6 +115,7 @@ export class WorkerRegistry {
       one.spec = { ...spec, url: one.spec.url };
       one.life.adjust(this.settings.life(spec));
     }
+    void this.tell(); // who chooses goes by its priority, cost and labels
     return record;
   }
 

@@ -156,11 +156,12 @@ describe("operators", () => {
   });
 
   test("labels and health settings are changed in place, a key by a replacement", async () => {
-    const { clock, admin, registry } = lifeWorld();
+    const { clock, admin, registry, workers } = lifeWorld();
     const { id } = await admin.addWorker({ url: A, labels: { zone: "a" } });
     await clock.pass(10);
     const { slot } = registry.get(id);
     await admin.patchWorker(id, { labels: { rack: "2" }, cost: 2, health: { failureThreshold: 1 } });
+    expect(workers()).toMatchObject([{ labels: { rack: "2" }, cost: 2 }]); // threads choose by them
     expect(registry.get(id)).toMatchObject({ slot, spec: { cost: 2, labels: { zone: "a", rack: "2" } } });
     await admin.patchWorker(id, { apiKey: "secret" });
     await clock.pass(100);
