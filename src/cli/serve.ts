@@ -9,7 +9,7 @@ import { cardAliases, doubleCard, fallbackLoop, namedCards, parseCard } from "..
 import { resolveOptions } from "../config/resolve.ts";
 import { type ServeConfig, serveOptions } from "../config/serve-options.ts";
 import { OverloadedError } from "../errors.ts";
-import { createBoards } from "../fleet/boards.ts";
+import { createBoards, prefixWriter, stickyGauges } from "../fleet/boards.ts";
 import { type FleetControl, startFleetControl } from "../fleet/control.ts";
 import type { Control } from "../fleet/control-link.ts";
 import { discoveryProblems } from "../fleet/discovery/index.ts";
@@ -96,7 +96,7 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
       process.kill(process.pid, "SIGTERM");
     });
     metrics = listenForMetrics(config, async () => [
-      ...familiesOf(summed([(await running?.counted()) ?? {}, fleet?.counted() ?? {}])),
+      ...familiesOf(summed([(await running?.counted()) ?? {}, fleet?.counted() ?? {}, stickyGauges(boards)])),
       ...tokenizerCacheMetrics(known.models),
     ]);
     serving = running = await startServingThreads(config, threads, boards, log, control, kept);
@@ -127,7 +127,13 @@ export async function serve(config: ServeConfig, env: Environment, hooks: ServeH
       },
       lost: (slot) => serving.lost(slot),
     },
-    { cacheDir: cacheFolder(config.stateDir, env), compute, environment: env },
+    {
+      cacheDir: cacheFolder(config.stateDir, env),
+      compute,
+      environment: env,
+      prefix: prefixWriter(boards),
+      others: boards.prefix.others(),
+    },
   );
   fleet.ready.then((worker) => {
     if (hooks.onReady !== undefined) hooks.onReady(url, worker.model);

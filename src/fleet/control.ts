@@ -3,7 +3,7 @@ import type { ServeConfig } from "../config/serve-options.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { type Counted, MetricRegistry } from "../telemetry/registry.ts";
 import type { FleetBoard } from "../threads/fleet-board.ts";
-import type { PrefixWriter } from "../threads/prefix-types.ts";
+import type { PrefixReader, PrefixWriter } from "../threads/prefix-types.ts";
 import { systemClock } from "./clock.ts";
 import type { Compute, Control } from "./control-link.ts";
 import { sourcesOf } from "./discovery/index.ts";
@@ -20,6 +20,7 @@ import { ModelCatalog } from "./model-catalog.ts";
 import { watchProgress } from "./progress.ts";
 import { Publisher } from "./publisher.ts";
 import { WorkerRegistry } from "./registry.ts";
+import { startShare } from "./share.ts";
 import type { FleetSnapshot } from "./snapshot.ts";
 import { snapshotOf } from "./snapshot-of.ts";
 import { Sources } from "./sources.ts";
@@ -60,6 +61,8 @@ export interface ControlOptions {
   readonly sources?: readonly WorkerSource[];
   /** What the workers' caches hold, for all threads; without it nobody is asked. */
   readonly prefix?: PrefixWriter | undefined;
+  /** Writes there what other gateways have sent where. */
+  readonly others?: Pick<PrefixReader, "promise"> | undefined;
 }
 
 /** Tries and checks of workers that run at once. */
@@ -74,7 +77,7 @@ export function startFleetControl(
   board: FleetBoard,
   log: Logger,
   threads: Threads,
-  { cacheDir, compute, environment = process.env, sources, prefix }: ControlOptions,
+  { cacheDir, compute, environment = process.env, sources, prefix, others }: ControlOptions,
 ): FleetControl {
   const closing = new AbortController();
   const clock = systemClock();
@@ -145,6 +148,11 @@ export function startFleetControl(
       metrics,
       publish: () => void tell(),
     });
+  const url = config.routingRedisUrl;
+  const share =
+    url !== undefined && prefix !== undefined && others !== undefined
+      ? startShare({ url, outbox: prefix, index: others, workers: everyone, clock, log, metrics })
+      : undefined;
   void tell();
   told.start(sources ?? sourcesOf(config, clock, log), closing.signal);
 
@@ -154,6 +162,7 @@ export function startFleetControl(
       ...metrics.counted(),
       ...fleetGauges(registry.everyone(), board, config.engineMetrics),
       ...(prefix && indexGauges(prefix.stats())),
+      ...share?.counted(),
       smg_discovery_workers_discovered: told.counts().map(([source, value]) => ({ labels: [source], value })),
     }),
     admin: fleetAdmin(registry, board, jobs),
@@ -173,6 +182,7 @@ export function startFleetControl(
       progress.close();
       loads.close();
       kvEvents?.close();
+      share?.close();
       registry.close();
       clock.close();
     },
