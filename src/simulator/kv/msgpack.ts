@@ -20,7 +20,8 @@ export class MsgpackWriter {
 
   double(value: number): void {
     this.byte(0xcb);
-    this.data.setFloat64(this.grow(8), value);
+    const at = this.grow(8);
+    this.data.setFloat64(at, value);
   }
 
   /** A whole number from 0 to 2^32 - 1. */
@@ -31,17 +32,20 @@ export class MsgpackWriter {
       this.byte(value);
     } else if (value < 0x10000) {
       this.byte(0xcd);
-      this.data.setUint16(this.grow(2), value);
+      const at = this.grow(2);
+      this.data.setUint16(at, value);
     } else {
       this.byte(0xce);
-      this.data.setUint32(this.grow(4), value);
+      const at = this.grow(4);
+      this.data.setUint32(at, value);
     }
   }
 
   /** A 64-bit number, below 0 with its sign. */
   big(value: bigint): void {
     this.byte(value < 0n ? 0xd3 : 0xcf);
-    this.data.setBigUint64(this.grow(8), BigInt.asUintN(64, value));
+    const at = this.grow(8);
+    this.data.setBigUint64(at, BigInt.asUintN(64, value));
   }
 
   text(value: string): void {
@@ -49,9 +53,11 @@ export class MsgpackWriter {
     if (utf8.length < 32) this.byte(0xa0 | utf8.length);
     else {
       this.byte(0xdb);
-      this.data.setUint32(this.grow(4), utf8.length);
+      const at = this.grow(4);
+      this.data.setUint32(at, utf8.length);
     }
-    this.bytes.set(utf8, this.grow(utf8.length));
+    const at = this.grow(utf8.length);
+    this.bytes.set(utf8, at);
   }
 
   array(count: number): void {
@@ -66,15 +72,18 @@ export class MsgpackWriter {
     if (count < 16) this.byte(small | count);
     else if (count < 0x10000) {
       this.byte(wide);
-      this.data.setUint16(this.grow(2), count);
+      const at = this.grow(2);
+      this.data.setUint16(at, count);
     } else {
       this.byte(wide + 1);
-      this.data.setUint32(this.grow(4), count);
+      const at = this.grow(4);
+      this.data.setUint32(at, count);
     }
   }
 
   private byte(value: number): void {
-    this.bytes[this.grow(1)] = value;
+    const at = this.grow(1); // which may bring other bytes
+    this.bytes[at] = value;
   }
 
   /** Makes room for so many bytes and gives the place of the first. */
