@@ -3,6 +3,7 @@ import type { RouteAsk } from "../ask.ts";
 import type { Candidate, Choice, PolicyContext } from "../policy.ts";
 import { BasePolicy, chosen } from "./base.ts";
 import { LengthShares } from "./length-shares.ts";
+import { Loads } from "./loads.ts";
 import { scopeOf } from "./scope.ts";
 import { weightOf } from "./weight.ts";
 
@@ -13,6 +14,7 @@ import { weightOf } from "./weight.ts";
  */
 export class BucketPolicy extends BasePolicy {
   readonly name = "bucket";
+  private readonly loads = new Loads();
   private readonly shares = new Map<string, LengthShares>();
 
   protected among<C extends Candidate>(
@@ -30,7 +32,8 @@ export class BucketPolicy extends BasePolicy {
       sticky.countLength(scope, tokens);
       if (shares.isDue(now, settings.bucketAdjustMs)) shares.learn(sticky.lengths(scope), now);
     }
-    if (this.isOutOfBalance(used, context)) return chosen(this.shortest(used, context), "balance");
+    this.loads.read(used, context.load);
+    if (!this.loads.isBalanced(settings)) return chosen(this.shortest(used, context), "balance");
 
     let sum = 0;
     for (const candidate of used) sum += 1 / weightOf(candidate);
@@ -49,20 +52,9 @@ export class BucketPolicy extends BasePolicy {
     return shares;
   }
 
-  private isOutOfBalance(used: readonly Candidate[], { load, settings }: PolicyContext): boolean {
-    let least = Number.POSITIVE_INFINITY;
-    let most = 0;
-    for (const candidate of used) {
-      const running = load.running(candidate);
-      least = Math.min(least, running);
-      most = Math.max(most, running);
-    }
-    return most - least > settings.balanceAbsThreshold && most > settings.balanceRelThreshold * least;
-  }
-
   private shortest<C extends Candidate>(used: readonly C[], { load }: PolicyContext): C {
     const weights = this.weights.begin(used.length);
-    for (let i = 0; i < used.length; i++) weights[i] = (load.queuedTokens(used[i]!) + 1) * weightOf(used[i]!);
+    for (let i = 0; i < used.length; i++) weights[i] = (this.loads.queued[i]! + 1) * weightOf(used[i]!);
     return this.weights.least(used, load, this.turn);
   }
 }

@@ -1,36 +1,49 @@
 /** What the candidates of one choice have to do, each asked once. */
 import type { Candidate, CandidateLoad } from "../policy.ts";
+import type { RoutingSettings } from "../settings.ts";
+import { weightOf } from "./weight.ts";
 
 /** Reused. */
 export class Loads {
   /** Requests, and tokens of prompts that wait, by the candidates' indices. */
   running = new Int32Array(64);
   queued = new Float64Array(64);
-  /** Of all of them. */
-  leastRunning = 0;
-  mostRunning = 0;
   meanQueued = 0;
+  /** Requests times cost. */
+  private weighed = new Float64Array(64);
+  private least = 0;
+  private most = 0;
 
   read(candidates: readonly Candidate[], load: CandidateLoad): void {
     const count = candidates.length;
     if (count > this.running.length) {
       this.running = new Int32Array(2 * count);
       this.queued = new Float64Array(2 * count);
+      this.weighed = new Float64Array(2 * count);
     }
     let least = Number.POSITIVE_INFINITY;
     let most = 0;
     let sum = 0;
     for (let i = 0; i < count; i++) {
-      const running = load.running(candidates[i]!);
-      const queued = load.queuedTokens(candidates[i]!);
-      this.running[i] = running;
-      this.queued[i] = queued;
-      if (running < least) least = running;
-      if (running > most) most = running;
-      sum += queued;
+      const candidate = candidates[i]!;
+      const running = (this.running[i] = load.running(candidate));
+      sum += this.queued[i] = load.queuedTokens(candidate);
+      const weighed = (this.weighed[i] = running * weightOf(candidate));
+      if (weighed < least) least = weighed;
+      if (weighed > most) most = weighed;
     }
-    this.leastRunning = least;
-    this.mostRunning = most;
+    this.least = least;
+    this.most = most;
     this.meanQueued = sum / count;
+  }
+
+  /** The most loaded has more requests than the least by both thresholds; one of twice the cost should have half of them. */
+  isBalanced({ balanceAbsThreshold, balanceRelThreshold }: RoutingSettings): boolean {
+    return this.most - this.least <= balanceAbsThreshold || this.most <= balanceRelThreshold * this.least;
+  }
+
+  /** The candidate is nearer to the most loaded than to the least. */
+  isHigh(index: number): boolean {
+    return 2 * this.weighed[index]! > this.least + this.most;
   }
 }

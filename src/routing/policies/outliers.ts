@@ -18,7 +18,7 @@ export class Outliers {
    */
   find(
     candidates: readonly Candidate[],
-    { running, leastRunning, mostRunning }: Loads,
+    loads: Loads,
     lookup: PrefixLookup,
     { load, settings }: PolicyContext,
   ): boolean {
@@ -26,13 +26,9 @@ export class Outliers {
     if (count > this.passed.length) this.passed = new Uint8Array(2 * count);
     this.passed.fill(0, 0, count);
     let left = count;
-    if (
-      mostRunning - leastRunning > settings.balanceAbsThreshold &&
-      mostRunning > settings.balanceRelThreshold * leastRunning
-    ) {
-      const middle = (leastRunning + mostRunning) / 2;
+    if (!loads.isBalanced(settings)) {
       for (let i = 0; i < count; i++) {
-        if (running[i]! <= middle) continue;
+        if (!loads.isHigh(i)) continue;
         this.passed[i] = 1;
         left--;
       }
