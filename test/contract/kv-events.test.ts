@@ -1,5 +1,5 @@
 /** What engines tell of their caches over real connections: the prefix index must equal the caches, block for block. */
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +19,8 @@ import { PrefixBoard } from "../../src/threads/prefix-board.ts";
 import type { PrefixReader } from "../../src/threads/prefix-types.ts";
 import { demoModelFiles } from "../../src/tokenizer/demo-model.ts";
 import { testCompute } from "../support/control.ts";
+
+setDefaultTimeout(60_000);
 
 const MODEL = "collie-demo";
 const folder = mkdtempSync(join(tmpdir(), "collie-kv-events-"));
@@ -43,6 +45,7 @@ interface Fleet {
   /** Entries of the worker at a port, one for each rank. */
   workers(port: number): readonly WorkerEntry[];
   counted(name: string): number;
+  remove(id: string): Promise<unknown>;
   readonly lines: string[];
 }
 
@@ -70,13 +73,14 @@ async function fleet(urls: readonly string[], args: readonly string[] = []): Pro
     reader: index.reader(0),
     workers,
     counted: (name) => (control.counted()[name] ?? []).reduce((sum, { value }) => sum + value, 0),
+    remove: (id) => control.admin.removeWorker(id),
     lines,
   };
 }
 
 async function until(condition: () => boolean, what: string | (() => string)): Promise<void> {
   for (const start = Date.now(); !condition(); await Bun.sleep(10))
-    if (Date.now() - start > 15_000) throw new Error(`not in time: ${typeof what === "string" ? what : what()}`);
+    if (Date.now() - start > 25_000) throw new Error(`not in time: ${typeof what === "string" ? what : what()}`);
 }
 
 /** Keys of all blocks of a cache, in our chain, in blocks of the engine's size. */
@@ -232,4 +236,168 @@ describe.each(["framing", "grpc-js"])("over %s", (transport) => {
     },
     60_000,
   );
+});
+
+test("vllm of the first release, which has no loads among its events and numbers that go on", async () => {
+  const simulator = await simulated(["--dialect", "vllm", "--protocol", "0.4.14", ...SMALL]);
+  const of = await fleet([`grpc://127.0.0.1:${simulator.port}`]);
+  const engine = engineAt(simulator.port, "vllm");
+  const next = prompts(2);
+  await traffic(engine, next, 30);
+  await agrees(of, simulator);
+  simulator.setFault({ fault: { kind: "kv-gap" }, times: 1 });
+  await traffic(engine, next, 10);
+  await until(() => of.counted("collie_kv_event_gaps_total") === 1, "the gap");
+  expect(of.counted("smg_kv_event_subscription_failures_total")).toBe(0);
+  simulator.clearFaults();
+  await generate(
+    engine,
+    Uint32Array.from({ length: 40 }, (_, i) => 3000 + i),
+    1,
+  );
+  await until(() => held(of, simulator) >= 2, "what came after it");
+});
+
+test("sglang with pages of one token: the index has whole blocks of sixteen of them", async () => {
+  const simulator = await simulated(["--dialect", "sglang", "--block-size", "1", "--context-length", "512"]);
+  const of = await fleet([`grpc://127.0.0.1:${simulator.port}`]);
+  const engine = engineAt(simulator.port, "sglang");
+  const first = prompts(3)();
+  await generate(engine, first, 40);
+  await until(() => of.workers(simulator.port)[0]?.blockSize === 16, "its size");
+  const [member] = members(of.workers(simulator.port));
+  const depth = (ids: Uint32Array) => {
+    const keys = new Int32Array(2 * Math.floor(ids.length / 16));
+    let [hi, lo] = chainRoot(MODEL, 16);
+    for (let i = 0; i < keys.length / 2; i++) {
+      chainBlock(hi, lo, ids, 16 * i, 16, keys, 2 * i);
+      [hi, lo] = [keys[2 * i]!, keys[2 * i + 1]!];
+    }
+    return of.reader.match({ keys, count: keys.length / 2, blockSize: 16 }).depth(member!);
+  };
+  await until(() => depth(first) === Math.floor(first.length / 16), "the prompt");
+  // the next turn of the same talk goes on in the middle of a block
+  const longer = Uint32Array.from([...first, ...prompts(4)(), ...prompts(5)()]);
+  await generate(engine, longer, 5);
+  await until(() => depth(longer) === Math.floor(longer.length / 16), "the longer prompt");
+  await engine.flushCache(5, 5000);
+  await generate(engine, prompts(6)(), 5);
+  await until(() => depth(longer) === 0, "the flush");
+});
+
+describe("ranks", () => {
+  const RANKS = ["--dialect", "vllm", "--data-parallel-size", "3", ...SMALL];
+
+  test("are caches of their own with --dp-aware, and leave together", async () => {
+    const simulator = await simulated(RANKS);
+    const of = await fleet([`grpc://127.0.0.1:${simulator.port}`], ["--dp-aware"]);
+    expect(of.workers(simulator.port).map(({ rank }) => rank)).toEqual([0, 1, 2]);
+    expect(new Set(of.workers(simulator.port).map(({ slot }) => slot)).size).toBe(3);
+    await traffic(engineAt(simulator.port, "vllm"), prompts(7), 60, 3);
+    await agrees(of, simulator);
+    const [id] = of.workers(simulator.port).map((worker) => worker.id);
+    const was = members(of.workers(simulator.port));
+    await of.remove(id!);
+    await until(() => of.workers(simulator.port).length === 0, "its leave");
+    const keys = simulator.blocks().flatMap(keysOf);
+    expect(was.flatMap((member) => keys.filter((key) => holds(of.reader, key, member)))).toEqual([]);
+  });
+
+  test("are one cache without", async () => {
+    const simulator = await simulated(RANKS);
+    const of = await fleet([`grpc://127.0.0.1:${simulator.port}`]);
+    expect(of.workers(simulator.port)).toHaveLength(1);
+    await traffic(engineAt(simulator.port, "vllm"), prompts(8), 60, 3);
+    await agrees(of, simulator);
+  });
+});
+
+test("an engine that publishes nothing is asked once, and stays a guess", async () => {
+  const simulator = await simulated(["--dialect", "vllm", "--no-kv-events"]);
+  const of = await fleet([`grpc://127.0.0.1:${simulator.port}`]);
+  await traffic(engineAt(simulator.port, "vllm"), prompts(9), 5);
+  await Bun.sleep(500);
+  expect(of.counted("smg_kv_event_subscription_failures_total")).toBe(1);
+  expect(of.workers(simulator.port)[0]?.sendsEvents ?? false).toBe(false);
+});
+
+test("a subscription that breaks is made anew, and begins from nothing", async () => {
+  const simulator = await simulated(["--dialect", "tokenspeed", ...SMALL]);
+  const of = await fleet([`grpc://127.0.0.1:${simulator.port}`]);
+  const engine = engineAt(simulator.port, "tokenspeed");
+  const next = prompts(10);
+  await traffic(engine, next, 20);
+  await agrees(of, simulator);
+  simulator.setFault({ fault: { kind: "kv-reset" }, times: 1 });
+  await traffic(engine, next, 2);
+  await until(() => of.counted("smg_kv_event_subscription_failures_total") > 0, "its end");
+  await until(() => of.workers(simulator.port)[0]?.sendsEvents === false, "the threads");
+  await Bun.sleep(500);
+  await engine.flushCache(5, 5000);
+  await traffic(engine, next, 20);
+  await agrees(of, simulator);
+  expect(of.workers(simulator.port)[0]?.sendsEvents).toBe(true);
+});
+
+describe("over ZeroMQ", () => {
+  const ZMQ = ["--dialect", "openai", "--kv-events-zmq", "0", "--kv-events-replay", "0", ...SMALL];
+
+  async function ask(port: number, next: () => Uint32Array, count: number): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      const response = await fetch(`http://127.0.0.1:${port}/v1/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: MODEL, prompt: [...next()], max_tokens: 1 + (i % 30) }),
+      });
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+    }
+  }
+  const endpoints = ({ kvPorts }: Simulator): string[] => [
+    "--kv-events-endpoint",
+    `tcp://*:${kvPorts!.port}`,
+    "--kv-events-replay-endpoint",
+    `tcp://127.0.0.1:${kvPorts!.replayPort}`,
+  ];
+
+  test.each(["maps", "arrays"])(
+    "vllm, %s: what was before the subscription, evictions, a gap that is made good",
+    async (form) => {
+      const simulator = await simulated([...ZMQ, "--flavor", "vllm", "--kv-events-form", form]);
+      const next = prompts(11);
+      await ask(simulator.port, next, 5);
+      const of = await fleet([`http://127.0.0.1:${simulator.port}`], endpoints(simulator));
+      await agrees(of, simulator);
+      await ask(simulator.port, next, 40);
+      await agrees(of, simulator);
+      simulator.setFault({ fault: { kind: "kv-gap" }, times: 1 });
+      await ask(simulator.port, next, 5);
+      await agrees(of, simulator);
+      expect(of.counted("collie_kv_event_gaps_total")).toBe(0);
+      simulator.clearFaults();
+      await simulator.restart();
+      await ask(simulator.port, next, 10);
+      await agrees(of, simulator);
+    },
+    60_000,
+  );
+
+  test("a gap that nobody can make good clears the worker", async () => {
+    const simulator = await simulated([...ZMQ.slice(0, 4), "--flavor", "vllm", ...SMALL]);
+    const of = await fleet([`http://127.0.0.1:${simulator.port}`], endpoints(simulator).slice(0, 2));
+    const next = prompts(12);
+    await ask(simulator.port, next, 20);
+    simulator.setFault({ fault: { kind: "kv-gap" }, times: 1 });
+    await ask(simulator.port, next, 5);
+    await until(() => of.counted("collie_kv_event_gaps_total") === 1, "the gap");
+  });
+
+  test("sglang says itself where it publishes", async () => {
+    const simulator = await simulated([...ZMQ, "--flavor", "sglang", "--data-parallel-size", "2"]);
+    const of = await fleet([`http://127.0.0.1:${simulator.port}`]);
+    const next = prompts(13);
+    await ask(simulator.port, next, 30);
+    await agrees(of, simulator);
+    expect(of.workers(simulator.port)[0]?.facts).toMatchObject({ dataParallelSize: 2 });
+  });
 });

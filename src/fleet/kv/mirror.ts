@@ -71,8 +71,9 @@ export class CacheMirror {
     this.stores.engine.close(this.owner);
   }
 
-  /** Applies events in order; gives way after each slice. */
+  /** Applies the events of a batch in order; gives way after each slice. */
   *apply(events: readonly KvEvent[]): Generator<void, void, void> {
+    this.pages.settle();
     for (const event of events) {
       if (event.kind === "cleared") {
         this.tally.cleared();

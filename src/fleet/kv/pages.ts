@@ -28,6 +28,11 @@ export class Pages {
 
   constructor(private readonly mirror: CacheMirror) {}
 
+  /** What is stored from now on was told later: the ends so far were ends for a while, and others may go on there, too. */
+  settle(): void {
+    this.last = undefined;
+  }
+
   clear(): void {
     this.ends.clear();
     this.last = undefined;
