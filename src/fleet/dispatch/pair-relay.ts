@@ -82,18 +82,20 @@ function prefillCopy({ sampling, handover: _, ...request }: GenerateRequest, han
 const transfer = (parameters: object): Handover => ({ kind: "transfer", json: JSON.stringify(parameters) });
 
 /**
- * By the connector of the worker that prefills; what is handed over has one taker, so of a request for several choices nothing is. The
- * parameters are those of vLLM's connectors: https://docs.vllm.ai/en/latest/features/nixl_connector_usage.html
+ * By the connector of the worker that prefills. What is handed over has one taker: where engines fetch from each other, a request for
+ * several choices is left to the one that decodes, which would prefill it all anew. The parameters are those of vLLM's connectors:
+ * https://docs.vllm.ai/en/latest/features/nixl_connector_usage.html
  */
 function relayOf(worker: WorkerEntry, request: GenerateRequest): Relay {
   const isOne = (request.sampling.n ?? 1) === 1;
   switch (worker.labels?.["kv_connector"]) {
     case "NixlConnector":
-      if (!isOne) return { isUseless: true }; // the other would prefill it all anew
+      if (!isOne) return { isUseless: true };
       return { prefill: transfer({ do_remote_decode: true, do_remote_prefill: false }), decode: "as told" };
     case "MooncakeConnector": {
+      if (!isOne) return { isUseless: true };
       const { host, port } = meetingPlace(worker);
-      const engineId = isOne ? engineIdOf(worker, request) : undefined;
+      const engineId = engineIdOf(worker, request);
       if (engineId === undefined) return { decode: { kind: "remote", host, port } };
       const transfer_id = `xfer-${Bun.randomUUIDv7()}`;
       const address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -115,7 +117,7 @@ function relayOf(worker: WorkerEntry, request: GenerateRequest): Relay {
 
 /** Each rank has its own; undefined where it is not known which of them prefills. */
 function engineIdOf({ labels, facts, rank: own }: WorkerEntry, { dataParallelRank }: GenerateRequest) {
-  const id = labels?.["kv_engine_id"];
+  const id = labels?.["kv_engine_id"] || undefined;
   if (id === undefined || (facts?.dataParallelSize ?? 1) < 2) return id;
   const rank = dataParallelRank ?? own;
   return rank === undefined ? undefined : `${id}_dp${rank}`;

@@ -298,8 +298,8 @@ describe("engines that get a request one after the other", () => {
     expect(chunks.map((chunk) => chunk.prompt)).toEqual([prompt, undefined]);
   });
 
-  test("several choices with NIXL are not worth a prefill elsewhere: what is handed over has one taker", () => {
-    const w = relay();
+  test.each(["NixlConnector", "MooncakeConnector"])("%s: several choices are left to the one that decodes", (name) => {
+    const w = relay({ kv_connector: name, kv_engine_id: "abc" });
     const { chunks, finishes } = answered(w, { sampling: { n: 2 } });
     expect(w.asked.map(w.workerOf)).toEqual([1]);
     expect([w.asked[0]!.request.handover, w.asked[0]!.request.sampling.n]).toEqual([undefined, 2]);
@@ -340,7 +340,6 @@ describe("engines that get a request one after the other", () => {
   test("Mooncake with an engine that is not known: the other is told where to ask", () => {
     const place = { kind: "remote", host: "engine", port: 8998 };
     expect(handovers({ kv_connector: "MooncakeConnector" }, {}, {})).toEqual([undefined, place]);
-    expect(handovers(MOONCAKE, {}, { sampling: { n: 2 } })).toEqual([undefined, place]);
     const facts = { ...unknownFacts(dialectByName("vllm")!), dataParallelSize: 2 };
     expect(handovers(MOONCAKE, { facts }, {})).toEqual([undefined, place]);
   });
