@@ -2,7 +2,7 @@ import type { Environment } from "../config/given.ts";
 import type { OptionTable } from "../config/option.ts";
 import { resolveOptions } from "../config/resolve.ts";
 import { simulatorOptions } from "../simulator/options.ts";
-import { startSimulator } from "../simulator/simulator.ts";
+import { type Simulator, startSimulators } from "../simulator/simulator.ts";
 import { cacheFolder } from "./cache-folder.ts";
 import { whenAskedToStop } from "./stop-signals.ts";
 
@@ -17,7 +17,7 @@ export const engineOptions = {
   },
 } as const satisfies OptionTable;
 
-/** The line by which a parent process learns the addresses. */
+/** The line by which a parent process learns the addresses; one for each engine. */
 export const ENGINE_READY = /^collie engine ready on ((?:grpc|http):\/\/\S+), statistics on (http:\/\/\S+)$/m;
 
 /** `collie engine`: a simulated engine. */
@@ -26,21 +26,22 @@ export async function run(args: readonly string[], env: Environment): Promise<nu
   const { values, warnings } = resolveOptions(engineOptions, { args, env });
   for (const warning of warnings) process.stderr.write(`collie: ${warning}\n`);
   const cacheDir = cacheFolder(undefined, env);
-  let simulator: Awaited<ReturnType<typeof startSimulator>>;
+  let engines: readonly Simulator[];
   try {
-    simulator = await startSimulator(values, cacheDir === undefined ? {} : { tokenizerCacheDir: cacheDir });
+    engines = await startSimulators(values, cacheDir === undefined ? {} : { tokenizerCacheDir: cacheDir });
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
     const taken = code === "EADDRINUSE" || /in use/.test(message);
     process.stderr.write(`collie: ${taken ? "--port or --stats-port: the port is in use" : message}\n`);
     return 1;
   }
-  const { port, statsPort } = simulator;
-  process.stdout.write(
-    `collie engine ready on ${values.dialect === "openai" ? "http" : "grpc"}://${values.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
-  );
+  const scheme = values.dialect === "openai" ? "http" : "grpc";
+  for (const { port, statsPort } of engines)
+    process.stdout.write(
+      `collie engine ready on ${scheme}://${values.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
+    );
   await Promise.race(values.exitWithStdin ? [stop.first, stdinEnd()] : [stop.first]);
-  await simulator.stop();
+  await Promise.all(engines.map((engine) => engine.stop()));
   return 0;
 }
 

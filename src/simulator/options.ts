@@ -65,6 +65,15 @@ export const simulatorOptions = {
     group: "Listener",
     help: "Port on 127.0.0.1 with /stats and /requests as JSON, and where faults are set; 0 picks a free one.",
   },
+  instances: {
+    flag: "instances",
+    type: "integer",
+    default: 1,
+    min: 1,
+    max: 256,
+    group: "Listener",
+    help: "Engines to start in one process, at consecutive ports.",
+  },
   shutdownGracePeriodSecs: {
     flag: "shutdown-grace-period-secs",
     type: "number",

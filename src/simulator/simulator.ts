@@ -75,13 +75,62 @@ const DEMO_MODEL = "collie-demo";
  * the tokenizer is not supported, or settings don't fit together (SimulatorSettingError).
  */
 export async function startSimulator(options: SimulatorOptions, hooks: SimulatorHooks = {}): Promise<Simulator> {
+  return startEngine(options, await loadParts(options, hooks), hooks);
+}
+
+/**
+ * Starts `options.instances` engines in this process, on consecutive ports where those are given: engines of their own, that share
+ * only what they read of the model and the script. Rejects as `startSimulator` does, with none left running.
+ */
+export async function startSimulators(options: SimulatorOptions, hooks: SimulatorHooks = {}): Promise<Simulator[]> {
+  const parts = await loadParts(options, hooks);
+  const started: Simulator[] = [];
+  try {
+    for (let i = 0; i < options.instances; i++)
+      started.push(await startEngine(instanceOptions(options, i), parts, hooks));
+  } catch (error) {
+    await Promise.all(started.map((simulator) => simulator.stop()));
+    throw error;
+  }
+  return started;
+}
+
+/** Settings of one of several engines: each rank's ports follow those of the engine before. */
+function instanceOptions(options: SimulatorOptions, index: number): SimulatorOptions {
+  const shifted = (port: number, step = 1) => (port === 0 ? 0 : port + index * step);
+  const { kvEventsZmq, kvEventsReplay, engineId, dataParallelSize } = options;
+  return {
+    ...options,
+    port: shifted(options.port),
+    statsPort: shifted(options.statsPort),
+    bootstrapPort: shifted(options.bootstrapPort),
+    kvEventsZmq: kvEventsZmq === undefined ? undefined : shifted(kvEventsZmq, dataParallelSize),
+    kvEventsReplay: kvEventsReplay === undefined ? undefined : shifted(kvEventsReplay, dataParallelSize),
+    engineId: engineId === undefined || index === 0 ? engineId : `${engineId}-${index}`,
+  };
+}
+
+/** What several engines may share. */
+interface Parts {
+  readonly scripted: readonly ScriptRule[];
+  readonly model: SimulatedModel;
+}
+
+async function loadParts(options: SimulatorOptions, hooks: SimulatorHooks): Promise<Parts> {
   if (options.kvTokens < MIN_BLOCKS * options.blockSize)
     throw new SimulatorSettingError(`kv-tokens: must be at least ${MIN_BLOCKS} blocks of ${options.blockSize} tokens`);
   const problem = roleProblem(options);
   if (problem !== undefined) throw new SimulatorSettingError(problem);
   const scripted = options.script === undefined ? [] : await readScript(options.script);
   const echoOnly = options.output === "echo" && scripted.length === 0 && options.dialect !== "openai";
-  const model = await loadModel(options, !echoOnly, hooks.tokenizerCacheDir);
+  return { scripted, model: await loadModel(options, !echoOnly, hooks.tokenizerCacheDir) };
+}
+
+async function startEngine(
+  options: SimulatorOptions,
+  { scripted, model }: Parts,
+  hooks: SimulatorHooks,
+): Promise<Simulator> {
   const answer = model.tokenizer ? createAnswerer(model.tokenizer, options.outputTokens) : undefined;
   const rules = new RuleBook(scripted);
   const counts = emptyCounts();

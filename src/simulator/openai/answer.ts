@@ -43,6 +43,8 @@ export class TextAnswer {
   private readonly longestStop: number;
   /** Choices of an answer that is no stream. */
   private readonly whole: Record<string, unknown>[] = [];
+  /** What the other engine of a pair needs, as JSON. */
+  private handoff: string | undefined;
   private lastEvent = "";
   private finished = 0;
 
@@ -75,6 +77,7 @@ export class TextAnswer {
         own.text += own.decoder.end();
         own.text = own.text.slice(0, this.stopAt(own));
         this.finished++;
+        this.handoff = generation.handoff;
         const finish = reason === "stop" && request.tool !== undefined ? request.toolFinish : reason;
         if (request.stream) this.event(own, this.release(own, true), said, finish, generation);
         else
@@ -167,6 +170,7 @@ export class TextAnswer {
       choices: this.whole,
       usage: this.usage(),
       ...this.flavor.extras,
+      ...(this.handoff === undefined ? {} : { kv_transfer_params: JSON.parse(this.handoff) as unknown }),
     });
   }
 

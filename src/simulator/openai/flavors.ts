@@ -79,12 +79,14 @@ const sglang: Flavor = {
   checksModel: false,
   unknownModel: (model) => `Model ${model} not found`,
   modelFacts: ({ model }) => ({ root: model.servedName, parent: null, max_model_len: model.contextLength }),
-  serverInfo: ({ model, ranks, kvPorts }) => ({
+  serverInfo: ({ model, ranks, pairing, kvPorts }) => ({
     model_path: model.path,
     tokenizer_path: model.path,
     served_model_name: model.servedName,
     context_length: model.contextLength,
     dp_size: ranks.size,
+    disaggregation_mode: pairing?.role ?? "null",
+    ...(pairing?.depot ? { disaggregation_bootstrap_port: pairing.depot.port } : {}),
     page_size: ranks.options.blockSize,
     max_running_requests: ranks.options.maxRunning,
     max_total_num_tokens: ranks.options.kvTokens,

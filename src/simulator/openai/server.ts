@@ -9,6 +9,7 @@ import type { SimulatorOptions } from "../options.ts";
 import { TextAnswer } from "./answer.ts";
 import { loadRoute } from "./figures.ts";
 import { FLAVORS, type Flavor } from "./flavors.ts";
+import { pairRequest, refusePair } from "./pairs.ts";
 import { type Body, BodyError, chatRequest, completionRequest, isRecord, type TextRequest } from "./request.ts";
 import { type AnswerShape, chatShape, completionShape } from "./shapes.ts";
 import { embeddings, rerank } from "./vectors.ts";
@@ -143,7 +144,9 @@ function text(
   const id = `${shape === chatShape ? "chatcmpl" : "cmpl"}-${requestId(call, "")}`;
   const answer = new TextAnswer(host, call, flavor, request, shape, id);
   const parts = request.prompts.map(() => call.part());
+  const pair = pairRequest(host, body, request, id);
   const problem =
+    pair.problem ??
     samplingProblem(sampling, model.vocabSize) ??
     lengthProblem(request, model.contextLength) ??
     rankProblem(request.rank, host.ranks.size);
@@ -153,16 +156,19 @@ function text(
       prompt,
       sampling,
       stream,
-      rank: request.rank,
+      rank: pair.rank,
       constraintWaits: host.waitsForReasoning,
       extra: { body },
+      handover: pair.handover,
     };
     const part = parts[i]!;
     part.streams = stream;
     if (problem !== undefined) logRequest(host, spec, part, "refused", problem);
     else if (part.open) new Generation(host, spec, part, STYLE, answer.writer(i));
   }
-  if (problem !== undefined) call.fail(400, problem);
+  if (problem === undefined) return;
+  refusePair(pair);
+  call.fail(400, problem);
 }
 
 function lengthProblem({ prompts, sampling }: TextRequest, limit: number): string | undefined {

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import * as grpc from "@grpc/grpc-js";
 import type { SimulatorOptions } from "../../../src/simulator/options.ts";
-import type { Simulator } from "../../../src/simulator/simulator.ts";
+import { type Simulator, startSimulator } from "../../../src/simulator/simulator.ts";
 import { type DialectClient, type Stream, withDialect } from "./dialect-client.ts";
-import { type Plain, until } from "./harness.ts";
+import { type Plain, settings, TABLES, until } from "./harness.ts";
 
 type Dialect = "vllm" | "sglang" | "tokenspeed";
 
@@ -318,6 +318,59 @@ describe("vLLM", () => {
       expect(reply.completes[0]!["kv_transfer_params_json"] ?? "").toBe("");
       expect(engine.stats().engine.blocksInUse).toBe(0);
       expect(await client.call("GetServerInfo")).toMatchObject({ kv_connector: "", kv_role: "" });
+    }));
+});
+
+describe("over HTTP", () => {
+  async function post({ port }: Simulator, body: Plain): Promise<{ status: number; reply: Plain }> {
+    const response = await fetch(`http://127.0.0.1:${port}/v1/completions`, {
+      method: "POST",
+      body: JSON.stringify({ prompt: PROMPT, max_tokens: 3, ignore_eos: true, ...body }),
+    });
+    return { status: response.status, reply: (await response.json()) as Plain };
+  }
+
+  async function withHttpPair(
+    changed: Partial<SimulatorOptions>,
+    body: (prefill: Simulator, decode: Simulator) => Promise<void>,
+  ): Promise<void> {
+    const engines: Simulator[] = [];
+    try {
+      for (const role of ["prefill", "decode"] as const)
+        engines.push(
+          await startSimulator(settings({ dialect: "openai", speed: "instant", ...changed, role }), {
+            tokenizerCacheDir: TABLES,
+          }),
+        );
+      await body(engines[0]!, engines[1]!);
+      await until(() => engines.every((each) => each.stats().engine.blocksInUse === 0), "all blocks are free");
+    } finally {
+      for (const engine of engines) await engine.stop();
+    }
+  }
+
+  test("SGLang's members of the body", () =>
+    withHttpPair({ flavor: "sglang" }, async (prefill, decode) => {
+      const room = { bootstrap_host: "127.0.0.1", bootstrap_port: prefill.bootstrapPort, bootstrap_room: 11 };
+      const both = await Promise.all([post(prefill, room), post(decode, room)]);
+      expect(both.map(({ status }) => status)).toEqual([200, 200]);
+      expect(both[0]!.reply).toMatchObject({ usage: { completion_tokens: 1 } });
+      expect(both[1]!.reply).toMatchObject({ usage: { completion_tokens: 3 } });
+      expect(await post(decode, {})).toMatchObject({ status: 400 });
+    }));
+
+  test("vLLM's parameters go through the prefill's answer", () =>
+    withHttpPair({ flavor: "vllm", kvConnector: "nixl" }, async (prefill, decode) => {
+      const give = { kv_transfer_params: { do_remote_decode: true, do_remote_prefill: false }, max_tokens: 1 };
+      const { reply } = await post(prefill, give);
+      const { kv_transfer_params } = reply;
+      expect(kv_transfer_params).toMatchObject({ do_remote_prefill: true, remote_port: prefill.bootstrapPort });
+      const answer = await post(decode, { kv_transfer_params });
+      expect(answer.reply).toMatchObject({
+        usage: { completion_tokens: 3, prompt_tokens_details: { cached_tokens: 99 } },
+      });
+      expect(prefill.stats().handover).toMatchObject({ given: 1 });
+      expect((await post(decode, { kv_transfer_params })).status).toBe(500);
     }));
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { startSimulator } from "../../../src/simulator/simulator.ts";
+import { startSimulator, startSimulators } from "../../../src/simulator/simulator.ts";
 import { ask, connect, settings, until, withEngine } from "./harness.ts";
 
 test("/stats and /requests show what the engine saw", () =>
@@ -122,4 +122,24 @@ test("a context that the cache can't hold in whole blocks is cut to what it can,
 
 test("a script that can not be used stops the start", async () => {
   await expect(startSimulator(settings({ script: "no/such/file.yaml" }))).rejects.toThrow("no/such/file.yaml");
+});
+
+test("several engines in one process have ports, caches and counts of their own", async () => {
+  const engines = await startSimulators(
+    settings({ output: "echo", speed: "instant", instances: 3, kvConnector: "nixl", engineId: "e" }),
+  );
+  try {
+    expect(new Set(engines.flatMap(({ port, statsPort }) => [port, statsPort])).size).toBe(6);
+    expect(engines.map((engine) => engine.stats().pairing?.engineId)).toEqual(["e", "e-1", "e-2"]);
+    const client = connect(engines[1]!.port);
+    await client.generate(ask(Array.from({ length: 32 }, (_, i) => i)));
+    client.close();
+    expect(engines.map((engine) => engine.stats().received)).toEqual([0, 1, 0]);
+    expect(engines.map((engine) => engine.blocks()[0]!.blocks.length > 0)).toEqual([false, true, false]);
+    // The second of them meets a port that is taken.
+    const port = engines[2]!.port - 1;
+    expect(startSimulators(settings({ output: "echo", instances: 2, port }))).rejects.toThrow("Failed to listen");
+  } finally {
+    await Promise.all(engines.map((engine) => engine.stop()));
+  }
 });
