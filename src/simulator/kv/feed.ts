@@ -146,6 +146,6 @@ export class KvFeed {
       this.late.shift();
       this.deliver(next.batch);
       this.wait();
-    }, next.due - performance.now());
+    }, Math.max(0, next.due - performance.now()));
   }
 }
