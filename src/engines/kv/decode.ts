@@ -171,13 +171,12 @@ export function mediaOf(
   return media === undefined || media.length === 0 ? undefined : media;
 }
 
-/** KvBlockExtraKey. Undefined for one of a kind that is not known. */
+/** KvBlockExtraKey. Undefined for numbers, which are those of adapters, and for one of a kind that is not known. */
 function readExtraKey(r: WireReader): string | undefined {
   let key: string | undefined;
   while (r.next()) {
     if (r.field === 1) key = r.string();
     else if (r.field === 2) key = Buffer.from(r.block()).toString("base64");
-    else if (r.field === 3) key = String(r.bigint(true));
     else if (r.field === 4) key = readIdentifier(r.message());
     else r.skip();
   }

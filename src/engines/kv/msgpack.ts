@@ -93,13 +93,13 @@ function storedOf(event: Members): KvStored {
   };
 }
 
-/** What went into a block's hash: names, or pairs of a name and its place in the block. */
+/** What went into a block's hash: names, or pairs of a name and its place in the block. Numbers are places, or adapters. */
 function extrasOf(keys: unknown): string[] | undefined {
   if (!Array.isArray(keys)) return undefined;
   return keys.flatMap((key) => {
     const named = Array.isArray(key) ? key[0] : key;
-    if (named === null || named === undefined) return [];
-    return [named instanceof Uint8Array ? Buffer.from(named).toString("base64") : String(named)];
+    if (named instanceof Uint8Array) return [Buffer.from(named).toString("base64")];
+    return typeof named === "string" ? [named] : [];
   });
 }
 

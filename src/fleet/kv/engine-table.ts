@@ -156,9 +156,7 @@ export class EngineTable {
     for (let choice = 1; choice < 3; choice++) {
       const start = this.bucket(words[choice]!);
       for (let at = start; at < start + BUCKET * Row.SIZE; at += Row.SIZE) {
-        const whose = cells[at + Row.whose]!;
-        if (this.owners[whose >>> KEY_BITS] === false || isStale((cells[at + Row.place]! >>> 2) - 1, whose & KEY_MASK))
-          return at;
+        if (isStale((cells[at + Row.place]! >>> 2) - 1, cells[at + Row.whose]! & KEY_MASK)) return at;
       }
     }
     return -1;
@@ -168,7 +166,7 @@ export class EngineTable {
     let at = -1;
     let count = 0;
     for (let row = start; row < start + BUCKET * Row.SIZE; row += Row.SIZE) {
-      if (cells[row + Row.place] !== 0) continue;
+      if (cells[row + Row.place] !== 0 && this.owners[cells[row + Row.whose]! >>> KEY_BITS] !== false) continue;
       if (at < 0) at = row;
       count++;
     }

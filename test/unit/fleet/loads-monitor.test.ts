@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { watchLoads } from "../../../src/fleet/loads-monitor.ts";
-import { sumOf } from "../../../src/fleet/rank-loads.ts";
+import { sumOf, tellLoads, tellRankLoad } from "../../../src/fleet/rank-loads.ts";
 import { A, B, lifeWorld, rank } from "./life-world.ts";
 
 const EVERY = 10_000;
@@ -44,4 +44,41 @@ test("what one rank does not tell is not told of the worker", () => {
     throughput: 10,
   });
   expect(sumOf([full, rank()])).toMatchObject({ running: 1, usedTokens: undefined, tokenUsage: undefined });
+});
+
+test("each rank that is chosen by itself has the load that it told; what it leaves out is as before", async () => {
+  const { clock, board, registry } = lifeWorld();
+  const record = registry.own({ url: A }, "test");
+  await clock.pass(10);
+  const second = board.claim();
+  record.rankSlots = [second];
+  tellLoads(
+    record,
+    [rank({ running: 1, capacityTokens: 1000 }), rank({ rank: 1, running: 5 }), rank({ rank: 9 })],
+    board,
+  );
+  expect([board.load(record.slot)?.load.running, board.load(second)?.load.running]).toEqual([1, 5]);
+  tellRankLoad(record, rank({ running: 2, tokenUsage: 0.5 }), board, clock.now());
+  expect(board.load(record.slot)?.load).toMatchObject({ running: 2, capacityTokens: 1000, usedTokens: 500 });
+  expect(board.load(second)?.load.running).toBe(5);
+  expect([record.loads?.map((load) => load.running), record.loadToldAt]).toEqual([[2, 5, 0], clock.now()]);
+  registry.close();
+});
+
+test("a worker that tells of its load without being asked is not asked", async () => {
+  const { clock, board, registry, script } = lifeWorld({ settings: { intervalMs: 36_000_000 } });
+  const record = registry.own({ url: A }, "test");
+  await clock.pass(10);
+  script(A).loads = [rank()];
+  board.book(record.slot, 0, 0, clock.now());
+  const monitor = watchLoads(() => registry.everyone(), board, EVERY, clock);
+  for (let i = 0; i < 5; i++) {
+    tellRankLoad(record, rank({ running: 1 }), board, clock.now());
+    await clock.pass(EVERY / 2);
+  }
+  expect(script(A).askedLoads).toBe(0);
+  await clock.pass(2 * EVERY);
+  expect(script(A).askedLoads).toBeGreaterThan(0);
+  monitor.close();
+  registry.close();
 });
