@@ -1,5 +1,6 @@
 /** A fleet whose time a test moves, and whose workers do what it says; registry, sources and board are the real ones. */
 import type { RankLoad } from "../../../src/engines/admin.ts";
+import { dialectByName, unknownFacts } from "../../../src/engines/dialects.ts";
 import { EngineError } from "../../../src/engines/engine.ts";
 import type { Door, Found } from "../../../src/fleet/door.ts";
 import { fleetAdmin } from "../../../src/fleet/fleet-admin.ts";
@@ -10,6 +11,7 @@ import { WorkerRegistry } from "../../../src/fleet/registry.ts";
 import type { FleetSnapshot } from "../../../src/fleet/snapshot.ts";
 import { snapshotOf } from "../../../src/fleet/snapshot-of.ts";
 import { Sources } from "../../../src/fleet/sources.ts";
+import type { Members } from "../../../src/fleet/worker-record.ts";
 import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard } from "../../../src/threads/fleet-board.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -20,6 +22,8 @@ export interface Script {
   problem?: string | undefined;
   model: string;
   identity: string;
+  /** Data-parallel ranks; undefined: it tells no facts. */
+  ranks?: number;
   loads?: readonly RankLoad[] | undefined;
   /** Its checks are not answered, until their connection is closed. */
   hangs?: boolean;
@@ -62,10 +66,14 @@ export function lifeWorld({
   drainMs = 10_000,
   removesFailed = false,
   settings = {},
+  dpAware = false,
+  members,
 }: {
   drainMs?: number;
   removesFailed?: boolean;
   settings?: Partial<LifeSettings>;
+  dpAware?: boolean;
+  members?: Members;
 } = {}) {
   const clock = new FakeClock();
   const board = FleetBoard.create(1);
@@ -88,7 +96,9 @@ export function lifeWorld({
       const its = script(url);
       answer(its);
       models.add(its.model);
-      const rest = { facts: undefined, waitsForReasoning: undefined, httpModels: [] };
+      const facts =
+        its.ranks === undefined ? undefined : { ...unknownFacts(dialectByName("vllm")!), dataParallelSize: its.ranks };
+      const rest = { facts, waitsForReasoning: undefined, httpModels: [] };
       return { url, kind: "grpc", dialect: "vllm", models: [its.model], identity: its.identity, ...rest };
     },
     contact({ url }, _found, onLost) {
@@ -130,7 +140,7 @@ export function lifeWorld({
     { clock, door, gate: new Gate(128), log, random: () => 0.5 },
     { holds: (id) => models.has(id), drop: (id) => void models.delete(id) },
     jobs,
-    { drainMs, removesFailed, life: () => ({ ...SETTINGS, ...settings }) },
+    { drainMs, removesFailed, life: () => ({ ...SETTINGS, ...settings }), dpAware, members },
     {
       publish: async () => void snapshots.push(snapshotOf(registry, [], [])),
       lost: (slot) => void lost.push(slot),

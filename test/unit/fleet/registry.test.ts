@@ -262,3 +262,75 @@ test("ten thousand that come and go leave nothing", async () => {
   expect([clock.waits, jobs.size, models.size, [...registry.everyone()].length]).toEqual([0, 0, 0, 0]);
   expect(free()).toBe(rows);
 }, 30_000);
+
+describe("the prefix index", () => {
+  /** Members that are claimed, as `slot/rank`. */
+  function membersWorld(dpAware: boolean, most = 100) {
+    const claimed = new Map<number, string>();
+    const cleared: number[] = [];
+    let last = 0;
+    const members = {
+      claim(slot: number, rank: number) {
+        if (claimed.size === most) throw new RangeError("too many");
+        claimed.set(++last, `${slot}/${rank}`);
+        return last;
+      },
+      release: (member: number) => void claimed.delete(member),
+      clear: (member: number) => void cleared.push(member),
+    };
+    return { ...lifeWorld({ dpAware, members }), claimed, cleared };
+  }
+
+  test("has a number for each worker from its registration until it has left", async () => {
+    const { clock, registry, script, board, claimed, cleared } = membersWorld(false);
+    script(A).ranks = 4;
+    const record = registry.own({ url: A }, "test");
+    expect(claimed.size).toBe(0);
+    await clock.pass(10);
+    expect([...claimed.values()]).toEqual([`${record.slot}/0`]);
+    expect([record.members, record.rankSlots]).toEqual([[1], undefined]);
+    board.book(record.slot, 0);
+    registry.remove(record.id);
+    await clock.pass(10);
+    expect([cleared, claimed.size]).toEqual([[1], 1]);
+    board.release(record.slot, 0);
+    await clock.pass(1000);
+    expect(claimed.size).toBe(0);
+    registry.close();
+  });
+
+  test("has one for each rank that is chosen by itself, which has a row of its own and leaves with the worker", async () => {
+    const { clock, registry, script, board, lost, slots, claimed } = membersWorld(true);
+    script(A).ranks = 3;
+    const record = registry.own({ url: A }, "test");
+    await clock.pass(10);
+    const rows = [record.slot, ...(record.rankSlots ?? [])];
+    expect(new Set(rows).size).toBe(3);
+    expect([...claimed.values()]).toEqual(rows.map((slot, rank) => `${slot}/${rank}`));
+    expect(slots()).toEqual(rows);
+    expect(rows.map((slot) => board.state(slot))).toEqual([WorkerState.ready, WorkerState.ready, WorkerState.ready]);
+    script(A).problem = "gone";
+    await clock.pass(200_000);
+    expect(lost.slice(0, 3)).toEqual(rows);
+    expect(board.state(rows[2]!)).not.toBe(WorkerState.ready);
+    board.book(rows[2]!, 0);
+    registry.remove(record.id);
+    await clock.pass(1000);
+    expect(board.state(rows[0]!)).toBe(WorkerState.draining); // one of its ranks has a request
+    board.release(rows[2]!, 0);
+    await clock.pass(1000);
+    expect(rows.map((slot) => board.state(slot))).toEqual([WorkerState.absent, WorkerState.absent, WorkerState.absent]);
+    expect(claimed.size).toBe(0);
+    registry.close();
+  });
+
+  test("has no room for all: the others serve without it, and nothing is kept of half a worker", async () => {
+    const { clock, registry, script, lines, status, claimed } = membersWorld(true, 2);
+    script(A).ranks = 3;
+    registry.own({ url: A }, "test");
+    await clock.pass(10);
+    expect([status(), claimed.size]).toEqual([["ready"], 0]);
+    expect(lines.filter((line) => line.includes("too many"))).toHaveLength(1);
+    registry.close();
+  });
+});
