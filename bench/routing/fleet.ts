@@ -1,5 +1,6 @@
 /** Routing quality: every policy of Collie and of SMG before the same simulated engines and streams. See docs/benchmarks.md. */
 import { parseArgs } from "node:util";
+import type { PolicyName } from "../../src/routing/policy.ts";
 import { defaultCoreOptions } from "../../src/simulator/core/options.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
 import { writeResult } from "../lab/output.ts";
@@ -9,8 +10,8 @@ import { type CellResult, runCell } from "./cell.ts";
 import { OWN_POLICIES, ownGateway, PEER_POLICIES, peerGateway, type RoutingGateway } from "./gateways.ts";
 import { seeing } from "./oracle.ts";
 import { promptReader, type TokenAsk } from "./prompt-tokens.ts";
-import { type ReplayResult, replay } from "./replay.ts";
-import { problems, type Row, type ShapeResults, shapeText, targetText } from "./routing-report.ts";
+import { repeatedShare, replay } from "./replay.ts";
+import { problems, type Replays, type Row, type ShapeResults, shapeText, targetText } from "./routing-report.ts";
 import { SHAPES, type Shape } from "./shapes.ts";
 
 const ENGINES = 8;
@@ -65,24 +66,23 @@ function gatewaysFor(shape: Shape): RoutingGateway[] {
 
 const secondsOf = (shape: Shape): number => Number(values.seconds ?? shape.seconds);
 
-function replayed(shape: Shape, asks: readonly TokenAsk[]): { oracle: ReplayResult; roundRobin: ReplayResult } {
+function replayed(shape: Shape, streams: readonly (readonly TokenAsk[])[]): Replays {
   const options = { ...defaultCoreOptions, kvTokens: shape.kvTokens };
+  const all = (policy: PolicyName) =>
+    streams.map((asks) => replay(asks, ENGINES, options, seeing(policy, options.blockSize)));
   return {
-    oracle: replay(asks, ENGINES, options, seeing("cache_aware", options.blockSize)),
-    roundRobin: replay(asks, ENGINES, options, seeing("round_robin", options.blockSize)),
+    oracle: all("cache_aware"),
+    roundRobin: all("round_robin"),
+    repeated: streams.map((asks) => repeatedShare(asks, options.blockSize)),
   };
 }
 
 async function runShapes(shapes: readonly Shape[], seeds: readonly number[]): Promise<ShapeResults[]> {
   const read = await promptReader();
   const all = shapes.map((shape) => {
-    const replays = seeds.map((seed) => replayed(shape, read(shape.asks(seed, secondsOf(shape)))));
+    const streams = seeds.map((seed) => read(shape.asks(seed, secondsOf(shape))));
     const rows = values.replay ? [] : gatewaysFor(shape).map((gateway) => ({ gateway, results: [] as CellResult[] }));
-    return {
-      shape,
-      rows,
-      replays: { oracle: replays.map((r) => r.oracle), roundRobin: replays.map((r) => r.roundRobin) },
-    };
+    return { shape, rows, replays: replayed(shape, streams) };
   });
   const secs = all.reduce((sum, { shape, rows }) => sum + rows.length * (secondsOf(shape) + CELL_OVERHEAD_SECS), 0);
   if (secs > 0) console.error(`about ${Math.ceil((secs * seeds.length) / 60)} minutes`);

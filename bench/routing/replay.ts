@@ -3,6 +3,7 @@
  * makes of what it knows, this shows what can be made of it, to a router that sees every engine from within.
  */
 import { EngineCore } from "../../src/simulator/core/engine-core.ts";
+import { chainHash, ROOT_HASH } from "../../src/simulator/core/kv-cache.ts";
 import type { CoreOptions } from "../../src/simulator/core/options.ts";
 import type { Sequence } from "../../src/simulator/core/sequence.ts";
 import { type Percentiles, percentiles } from "../loadgen/stats.ts";
@@ -103,6 +104,21 @@ class VirtualEngine implements EngineState {
   private begin(now: number): void {
     this.endsAt = now + this.core.beginStep(now).durationMs;
   }
+}
+
+/** Share of the prompts' tokens that stood in the same place of an earlier one: what one engine with endless memory would have cached. */
+export function repeatedShare(asks: readonly TokenAsk[], blockSize: number): number {
+  const seen = new Set<number>();
+  let repeated = 0;
+  for (const { ids } of asks) {
+    let hash = ROOT_HASH;
+    for (let at = 0; at + blockSize < ids.length; at += blockSize) {
+      hash = chainHash(hash, ids, at, at + blockSize);
+      if (seen.has(hash)) repeated += blockSize;
+      else seen.add(hash);
+    }
+  }
+  return repeated / sum(asks.map(({ ids }) => ids.length));
 }
 
 function commonBlocks({ request }: Sequence, ids: Uint32Array, blockSize: number): number {

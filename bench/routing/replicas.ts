@@ -53,12 +53,12 @@ const NO_EVENTS = ["--no-kv-events"];
 function setups(redis: string | undefined): Setup[] {
   const sides = values.sides.split(",");
   const pair = (name: string, make: () => RoutingGateway, engineFlags: readonly string[]): Setup[] =>
-    [1, MANY].map((count) => ({ name, gateways: Array.from({ length: count }, make), engineFlags }));
+    [1, MANY].map((count) => ({ name, gateways: Array.from({ length: count }, () => make()), engineFlags }));
   const own = (...flags: string[]) => ownGateway("cache_aware", values.binary, flags);
   const ours = sides.includes("own")
     ? [
-        ...pair("Collie, KV events", own, []),
-        ...pair("Collie, no KV events", own, NO_EVENTS),
+        ...pair("Collie, KV events", () => own(), []),
+        ...pair("Collie, no KV events", () => own(), NO_EVENTS),
         ...(redis === undefined
           ? []
           : pair("Collie, no KV events, shared by Redis", () => own("--routing-redis-url", redis), NO_EVENTS)),

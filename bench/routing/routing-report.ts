@@ -16,6 +16,8 @@ export interface Row {
 export interface Replays {
   readonly oracle: readonly ReplayResult[];
   readonly roundRobin: readonly ReplayResult[];
+  /** Of the prompts' tokens, those that came before. */
+  readonly repeated: readonly number[];
 }
 
 export interface ShapeResults {
@@ -112,6 +114,8 @@ export function shapeText(results: ShapeResults): string {
       replayLine("oracle, no gateway", replays.oracle, replays.oracle),
       replayLine("round_robin, no gateway", replays.roundRobin, replays.oracle),
     ]),
+    "",
+    `One engine with endless memory would have hits of ${percent(median(replays.repeated))} %.`,
     "",
   ].join("\n");
 }

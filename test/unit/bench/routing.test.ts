@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { workBetween } from "../../../bench/routing/engine-fleet.ts";
 import { seeing } from "../../../bench/routing/oracle.ts";
 import type { TokenAsk } from "../../../bench/routing/prompt-tokens.ts";
-import { replay } from "../../../bench/routing/replay.ts";
+import { repeatedShare, replay } from "../../../bench/routing/replay.ts";
 import { SHAPES } from "../../../bench/routing/shapes.ts";
 import { defaultCoreOptions } from "../../../src/simulator/core/options.ts";
 
@@ -79,6 +79,7 @@ describe("the replay", () => {
     const turns = replay(asks, 4, defaultCoreOptions, seeing("round_robin", 16));
     const seen = replay(asks, 4, defaultCoreOptions, seeing("cache_aware", 16));
     expect(seen.hitRate).toBeCloseTo(((360 - 9) * 960) / (360 * 1024), 6);
+    expect(repeatedShare(asks, 16)).toBeCloseTo(seen.hitRate, 6);
     expect(turns.hitRate).toBeLessThan(seen.hitRate);
     expect(seen.ttftMeanMs).toBeLessThan(turns.ttftMeanMs);
     // Nine beginnings at four engines: one has three of them.
