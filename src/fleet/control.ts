@@ -119,6 +119,7 @@ export function startFleetControl(
       forgotten: (owners) => told.forget(owners),
       ready(found) {
         kvEvents?.look();
+        if (found.kind === "http") addTokenizersOf(found.models);
         const { url, models: [model] = [] } = found;
         if (model !== undefined) ready.resolve({ url, model });
       },
@@ -133,6 +134,14 @@ export function startFleetControl(
     (name) => catalog.has(name),
     () => void tell(),
   );
+
+  /** HTTP workers bring no tokenizer: their prompts are looked up by that of the settings, where there is one. */
+  function addTokenizersOf(models: readonly string[]): void {
+    const { chatTemplate: chatTemplatePath, modelPath, tokenizerPath: source = modelPath } = config;
+    if (source === undefined) return;
+    for (const name of models.filter((model) => !tokenizers.knows(model)))
+      tokenizers.add({ name, source, ...(chatTemplatePath !== undefined && { chatTemplatePath }) });
+  }
 
   const everyone = () => registry.everyone();
   const progress = watchProgress(everyone, board, config.workerStallSecs * 1000, clock, log, metrics);

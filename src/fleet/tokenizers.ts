@@ -34,6 +34,11 @@ export class TokenizerRegistry {
     return [...this.byId.values()];
   }
 
+  /** Is none to be added under this name, as there is one, or one too many? */
+  knows(name: string): boolean {
+    return this.taken(name) || this.byId.size >= MOST || this.entries().some((entry) => entry.name === name);
+  }
+
   /** Begins to load a tokenizer; the entry is pending. Throws TokenizerExistsError if its name is in use, or there are too many. */
   add(wanted: NewTokenizer): TokenizerEntry {
     const { name, source } = wanted;
