@@ -77,7 +77,8 @@ export class EngineTable {
     keyPart: number,
     isStale: (position: number, keyPart: number) => boolean,
   ): boolean {
-    this.cells ??= new Int32Array(this.buckets * BUCKET * Row.SIZE);
+    // pages of shared memory that were never written to take no room
+    this.cells ??= new Int32Array(new SharedArrayBuffer(this.buckets * BUCKET * Row.SIZE * 4));
     const { cells } = this;
     let at = this.locate(cells, owner, hashLow, hashHigh);
     if (at >= 0 && cells[at + Row.place]! >>> 2 === position + 1 && (cells[at + Row.whose]! & KEY_MASK) === keyPart) {

@@ -3,6 +3,7 @@ import type { KvEvent, KvRemoved, KvStored } from "../../engines/kv-events.ts";
 import { chainBlock, chainMedia, chainRoot, textKey } from "../../routing/chain.ts";
 import type { PrefixWriter, RootKey } from "../../threads/prefix-types.ts";
 import { type EngineTable, type KnownBlock, keyPartOf } from "./engine-table.ts";
+import { wordsOf } from "./hash-words.ts";
 import { Pages } from "./pages.ts";
 
 /** Smallest block of the index: engines may have pages of a single token. */
@@ -105,19 +106,21 @@ export class CacheMirror {
       return;
     }
     const { key } = this;
+    const words = wordsOf(hashes);
     let [hi, lo] = parent;
     for (let i = 0; i < hashes.length; i++) {
       chainBlock(hi, lo, tokenIds, i * blockSize, blockSize, key);
       for (const identifier of media?.[i] ?? []) this.show(identifier);
       [hi, lo] = [key[0]!, key[1]!];
-      this.add(hi, lo, hashes[i]!);
+      this.add(hi, lo, words[2 * i]!, words[2 * i + 1]!);
       if (i % SLICE === SLICE - 1) yield;
     }
   }
 
   private *removed({ hashes }: KvRemoved): Generator<void, void, void> {
+    const words = wordsOf(hashes);
     for (let i = 0; i < hashes.length; i++) {
-      const isKnown = this.remove(hashes[i]!);
+      const isKnown = this.remove(words[2 * i]!, words[2 * i + 1]!);
       if (isKnown || this.pages.removed(hashes[i]!)) this.tally.removed(1);
       else this.tally.ignored(1);
       if (i % SLICE === SLICE - 1) yield;
@@ -149,30 +152,32 @@ export class CacheMirror {
 
   /** The key of a block that the engine knows by a hash; undefined: it is not in the index any more. */
   keyOf(hash: bigint): RootKey | undefined {
-    return this.known(hash)?.key;
+    const words = wordsOf(BigInt64Array.of(hash));
+    return this.known(words[0]!, words[1]!)?.key;
   }
 
-  add(hi: number, lo: number, hash: bigint): void {
+  /** A block of the index, and the words of the hash that the engine knows it by. */
+  add(hi: number, lo: number, hashLow: number, hashHigh: number): void {
     const { index, engine } = this.stores;
     this.tally.stored(1);
     const position = index.add(hi, lo, this.member);
     if (position < 0) return; // the index has counted it
-    if (!engine.put(this.owner, lowOf(hash), highOf(hash), position, keyPartOf(hi), this.isStale))
+    if (!engine.put(this.owner, hashLow, hashHigh, position, keyPartOf(hi), this.isStale))
       index.drop(position, hi, lo, this.member); // rather unknown than never forgotten
   }
 
   /** False: the hash is not known. */
-  remove(hash: bigint): boolean {
+  private remove(hashLow: number, hashHigh: number): boolean {
     const { index, engine } = this.stores;
-    const known = this.known(hash);
+    const known = this.known(hashLow, hashHigh);
     if (known === undefined) return false;
     if (engine.take(known.row)) index.drop(known.position, known.key[0], known.key[1], this.member);
     return true;
   }
 
-  private known(hash: bigint): (KnownBlock & { readonly key: RootKey }) | undefined {
+  private known(hashLow: number, hashHigh: number): (KnownBlock & { readonly key: RootKey }) | undefined {
     const { index, engine } = this.stores;
-    const known = engine.find(this.owner, lowOf(hash), highOf(hash));
+    const known = engine.find(this.owner, hashLow, hashHigh);
     if (known === undefined) return undefined;
     const key = index.keyAt(known.position);
     if (key !== undefined && keyPartOf(key[0]) === known.keyPart) return { ...known, key };
@@ -180,6 +185,3 @@ export class CacheMirror {
     return undefined;
   }
 }
-
-const lowOf = (hash: bigint): number => Number(BigInt.asIntN(32, hash));
-const highOf = (hash: bigint): number => Number(BigInt.asIntN(32, hash >> 32n));

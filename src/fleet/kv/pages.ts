@@ -6,6 +6,7 @@
 import type { KvStored } from "../../engines/kv-events.ts";
 import { chainBlock } from "../../routing/chain.ts";
 import type { RootKey } from "../../threads/prefix-types.ts";
+import { wordsOf } from "./hash-words.ts";
 import type { CacheMirror } from "./mirror.ts";
 
 /** Ends of prompts that are remembered; the oldest give way. */
@@ -52,6 +53,7 @@ export class Pages {
     let [hi, lo] = start.key;
     const block = new Uint32Array(size);
     block.set(start.ids);
+    const words = wordsOf(hashes);
     let filled = start.ids.length;
     for (let i = 0; i < hashes.length; i++) {
       block.set(tokenIds.subarray(i * page, (i + 1) * page), filled);
@@ -59,7 +61,7 @@ export class Pages {
       if (filled === size) {
         chainBlock(hi, lo, block, 0, size, this.key);
         [hi, lo] = [this.key[0]!, this.key[1]!];
-        mirror.add(hi, lo, hashes[i]!);
+        mirror.add(hi, lo, words[2 * i]!, words[2 * i + 1]!);
         filled = 0;
       }
       if (i % SLICE === SLICE - 1) yield;
