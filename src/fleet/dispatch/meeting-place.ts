@@ -15,3 +15,11 @@ export function meetingPlace({ url, bootstrapPort, labels = {} }: WorkerEntry): 
   const told = PORT_LABELS.map((name) => Number(labels[name])).find((port) => port >= 1 && port <= 65_535);
   return { host, port: told ?? DEFAULT_PORT };
 }
+
+/** A room that nobody else is in: below `rooms`. SGLang chooses the rank that prefills by it. */
+export function randomRoom({ facts, rank: own }: WorkerEntry, rooms: bigint, rank = own): bigint {
+  const ranks = BigInt(facts?.dataParallelSize ?? 1);
+  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+  if (ranks < 2n || rank === undefined) return random % rooms;
+  return (random % (rooms / ranks)) * ranks + BigInt(rank);
+}

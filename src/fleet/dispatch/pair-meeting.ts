@@ -2,7 +2,7 @@ import type { EngineError, GenerateRequest, Handover } from "../../engines/engin
 import type { LeasePair } from "../lease.ts";
 import type { FleetView } from "../view.ts";
 import type { Tries } from "./attempt.ts";
-import { meetingPlace } from "./meeting-place.ts";
+import { meetingPlace, randomRoom } from "./meeting-place.ts";
 import { NO_LIMITS, PairTry } from "./pair-try.ts";
 import type { TimeLimits } from "./policy.ts";
 
@@ -29,15 +29,9 @@ export class MeetingPair extends PairTry {
     if (!this.isOver) this.places.decode.limit(limits, (error) => this.tooSlow(error));
   }
 
-  /** SGLang chooses the rank that prefills by the room. */
   private meeting({ dataParallelRank }: GenerateRequest): Handover {
     const { worker } = this.places.prefill;
-    const ranks = BigInt(worker.facts?.dataParallelSize ?? 1);
-    const rank = dataParallelRank ?? worker.rank;
-    const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
-    let room = random % this.rooms;
-    if (ranks > 1n && rank !== undefined) room = ((room % (this.rooms / ranks)) * ranks + BigInt(rank)) % this.rooms;
-    return { kind: "bootstrap", ...meetingPlace(worker), room };
+    return { kind: "bootstrap", ...meetingPlace(worker), room: randomRoom(worker, this.rooms, dataParallelRank) };
   }
 
   protected prefilled(): void {}

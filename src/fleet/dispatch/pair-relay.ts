@@ -1,18 +1,7 @@
 import type { ChoiceFinish, GenerateRequest, Handover } from "../../engines/engine.ts";
-import type { WorkerEntry } from "../snapshot.ts";
-import { meetingPlace } from "./meeting-place.ts";
 import { PairTry } from "./pair-try.ts";
 import type { TimeLimits } from "./policy.ts";
-
-/** What a pair's connector needs of the gateway. */
-interface Relay {
-  /** What the half that prefills is told. */
-  readonly prefill?: Handover;
-  /** What the other is told; `as told`: what the first one says at its end. */
-  readonly decode?: Handover | "as told";
-  /** The half that decodes has no use for the other. */
-  readonly isUseless?: boolean;
-}
+import { type Relay, relayOf } from "./relay.ts";
 
 /**
  * A pair whose halves come one after the other (vLLM): one prefills and makes a single token, which nobody sees; what it says at its end goes
@@ -28,7 +17,7 @@ export class RelayPair extends PairTry {
   start(request: GenerateRequest, limits: TimeLimits): void {
     this.request = request;
     this.limits = limits;
-    this.relay = relayOf(this.places.prefill.worker, request);
+    this.relay = relayOf(this.places.prefill.worker, { n: request.sampling.n ?? 1, rank: request.dataParallelRank });
     this.startedAt = this.fleet.clock.now();
     if (this.relay.isUseless === true) {
       this.places.prefill.done("neutral");
@@ -77,48 +66,4 @@ function prefillCopy({ sampling, handover: _, ...request }: GenerateRequest, han
     },
     ...(handover !== undefined && { handover }),
   };
-}
-
-const transfer = (parameters: object): Handover => ({ kind: "transfer", json: JSON.stringify(parameters) });
-
-/**
- * By the connector of the worker that prefills. What is handed over has one taker: where engines fetch from each other, a request for
- * several choices is left to the one that decodes, which would prefill it all anew. The parameters are those of vLLM's connectors:
- * https://docs.vllm.ai/en/latest/features/nixl_connector_usage.html
- */
-function relayOf(worker: WorkerEntry, request: GenerateRequest): Relay {
-  const isOne = (request.sampling.n ?? 1) === 1;
-  switch (worker.labels?.["kv_connector"]) {
-    case "NixlConnector":
-      if (!isOne) return { isUseless: true };
-      return { prefill: transfer({ do_remote_decode: true, do_remote_prefill: false }), decode: "as told" };
-    case "MooncakeConnector": {
-      if (!isOne) return { isUseless: true };
-      const { host, port } = meetingPlace(worker);
-      const engineId = engineIdOf(worker, request);
-      if (engineId === undefined) return { decode: { kind: "remote", host, port } };
-      const transfer_id = `xfer-${Bun.randomUUIDv7()}`;
-      const address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-      return {
-        prefill: transfer({ do_remote_decode: true, do_remote_prefill: false, transfer_id }),
-        decode: transfer({
-          do_remote_decode: false,
-          do_remote_prefill: true,
-          transfer_id,
-          remote_engine_id: engineId,
-          remote_bootstrap_addr: address,
-        }),
-      };
-    }
-    default:
-      return isOne ? { decode: "as told" } : {};
-  }
-}
-
-/** Each rank has its own; undefined where it is not known which of them prefills. */
-function engineIdOf({ labels, facts, rank: own }: WorkerEntry, { dataParallelRank }: GenerateRequest) {
-  const id = labels?.["kv_engine_id"] || undefined;
-  if (id === undefined || (facts?.dataParallelSize ?? 1) < 2) return id;
-  const rank = dataParallelRank ?? own;
-  return rank === undefined ? undefined : `${id}_dp${rank}`;
 }
