@@ -103,5 +103,8 @@ export function withoutInnerMembers(text: string, body: object): string {
   return kept;
 }
 
-/** The same JSON for one data-parallel rank. */
-export const atRank = (text: string, rank: number): string => text.replace("{", `{"routed_dp_rank":${rank},`);
+/** The same JSON for one data-parallel rank. Of two members of a name the last would hold. */
+export function atRank(text: string, rank: number): string {
+  const replaced = withMember(text, "routed_dp_rank", String(rank));
+  return replaced === text ? text.replace("{", `{"routed_dp_rank":${rank},`) : replaced;
+}
