@@ -4,7 +4,7 @@ import { UnsupportedError } from "../errors.ts";
 import { type FleetBoard, WorkerState, type WorkerStateCode } from "../threads/fleet-board.ts";
 import type { Seat } from "./crew.ts";
 import type { LeaseAsk } from "./lease.ts";
-import { homeOf } from "./snapshot.ts";
+import { engineKind, homeOf } from "./snapshot.ts";
 
 /** Workers that may get a request; the lists are used again by the next `sort`. */
 export class Candidates {
@@ -23,7 +23,7 @@ export class Candidates {
     return this.reachable.length > 0 ? this.reachable : this.avoided;
   }
 
-  sort(seats: readonly Seat[], { needs = 0, tried, rank, dialect, isIdle = false }: LeaseAsk, now: number): void {
+  sort(seats: readonly Seat[], { needs = 0, tried, rank, kind, isIdle = false }: LeaseAsk, now: number): void {
     const { board, reachable, avoided, broken } = this;
     this.isAble = false;
     reachable.length = avoided.length = broken.length = 0;
@@ -32,7 +32,7 @@ export class Candidates {
       if (missing(seat, needs) !== 0) continue;
       this.isAble = true;
       if (rank !== undefined && worker.rank !== undefined && worker.rank !== rank) continue;
-      if (dialect !== undefined && worker.dialect !== dialect) continue;
+      if (kind !== undefined && engineKind(worker) !== kind) continue;
       if (board.state(slot) !== WorkerState.ready || (tried !== undefined && wasTried(seat, tried))) continue;
       if (isIdle && board.running(slot) > 0) continue;
       if (!board.breaker.isClosed(slot)) {
@@ -47,13 +47,13 @@ export class Candidates {
   }
 
   /** Why a worker is not among those to choose from; undefined where it is. */
-  excluded(seat: Seat, { needs = 0, tried, rank, dialect }: LeaseAsk): string | undefined {
+  excluded(seat: Seat, { needs = 0, tried, rank, kind }: LeaseAsk): string | undefined {
     const { board } = this;
     const { slot, worker } = seat;
     const lacks = missing(seat, needs);
     if (lacks !== 0) return `lacks ${fieldsOf(lacks).join(", ")}`;
     if (rank !== undefined && worker.rank !== undefined && worker.rank !== rank) return "another rank is asked for";
-    if (dialect !== undefined && worker.dialect !== dialect) return "another engine than the one that prefills";
+    if (kind !== undefined && engineKind(worker) !== kind) return "another engine than the one that prefills";
     if (board.state(slot) !== WorkerState.ready) return this.stateOf(slot);
     if (tried !== undefined && wasTried(seat, tried)) return "tried";
     if (!board.breaker.isClosed(slot)) return `breaker ${board.breaker.state(slot)}`;

@@ -3,7 +3,7 @@
 import { policyOf } from "../routing/policies/index.ts";
 import { type Candidate, type Leg, POLICY_NAMES, type Policy, type PolicyName } from "../routing/policy.ts";
 import type { RoutingRules } from "./routing.ts";
-import type { WorkerEntry } from "./snapshot.ts";
+import { engineKind, type WorkerEntry } from "./snapshot.ts";
 
 /** A worker, or a rank of one, that may be chosen. */
 export class Seat implements Candidate {
@@ -95,20 +95,20 @@ export class Crews {
   }
 }
 
-const dialectsOf = ({ seats }: Crew): ReadonlySet<string> => new Set(seats.map(({ worker }) => worker.dialect));
+const kindsOf = ({ seats }: Crew): ReadonlySet<string> => new Set(seats.map(({ worker }) => engineKind(worker)));
 
 /** Those that have somebody to share a request with: engines of two kinds cannot. */
 function paired(crew: Crew, others: Crew): Crew {
-  const dialects = dialectsOf(others);
-  return { ...crew, seats: crew.seats.filter(({ worker }) => dialects.has(worker.dialect)) };
+  const kinds = kindsOf(others);
+  return { ...crew, seats: crew.seats.filter(({ worker }) => kinds.has(engineKind(worker))) };
 }
 
 function gapOf(prefill: Crew, decode: Crew): string | undefined {
-  const [first, second] = [dialectsOf(prefill), dialectsOf(decode)];
+  const [first, second] = [kindsOf(prefill), kindsOf(decode)];
   if (first.size === 0 && second.size === 0) return undefined;
   if (second.size === 0) return "it has workers that prefill, and none that decodes";
   if (first.size === 0) return "it has workers that decode, and none that prefills";
-  if ([...first].some((dialect) => second.has(dialect))) return undefined;
+  if ([...first].some((kind) => second.has(kind))) return undefined;
   return `those that prefill (${[...first].join(", ")}) and those that decode (${[...second].join(", ")}) are different engines`;
 }
 

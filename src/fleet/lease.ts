@@ -53,8 +53,8 @@ export interface LeaseAsk {
   readonly route?: RouteAsk;
   /** The data-parallel rank that the client wants, where ranks are chosen by themselves. */
   readonly rank?: number | undefined;
-  /** Only a worker of this dialect will do. */
-  readonly dialect?: string | undefined;
+  /** Only a worker of this kind (`engineKind`) will do. */
+  readonly kind?: string | undefined;
   /** Only a worker that runs nothing will do. */
   readonly isIdle?: boolean;
   readonly trace?: RouteTrace | undefined;
@@ -92,4 +92,9 @@ export interface LeasePair {
 
 export interface HttpLease extends Booking {
   readonly engine: HttpEngine;
+}
+
+export interface HttpLeasePair {
+  readonly prefill: HttpLease;
+  readonly decode: HttpLease;
 }

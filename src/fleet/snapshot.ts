@@ -1,4 +1,5 @@
 import type { EngineFacts } from "../engines/facts.ts";
+import { runtimeOf } from "../engines/http/models.ts";
 import type { TemplateSource } from "../template/model-template.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
 
@@ -42,6 +43,10 @@ export interface WorkerEntry {
 
 /** The slot of the worker that an entry belongs to, whichever rank of it that stands for. */
 export const homeOf = ({ home, slot }: WorkerEntry): number => home ?? slot;
+
+/** Which engine it is, and how it is spoken to: two that share a request are alike in that. */
+export const engineKind = ({ dialect, facts }: WorkerEntry): string =>
+  dialect === HTTP_DIALECT ? `${facts === undefined ? "unknown" : runtimeOf(facts)} over HTTP` : dialect;
 
 /** A model that HTTP workers serve: its requests go on as they came. */
 export interface HttpModelEntry {

@@ -11,12 +11,13 @@ import { DEFAULT_POLICY, type DispatchPolicy } from "./dispatch/policy.ts";
 import { Pulse } from "./dispatch/pulse.ts";
 import { EnginePool } from "./engine-pool.ts";
 import type { RouteReport } from "./explain.ts";
-import type { HttpLease, Lease, LeaseAsk, LeasePair } from "./lease.ts";
+import type { HttpLease, HttpLeasePair, Lease, LeaseAsk, LeasePair } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
 import { ownRouting, type Routing } from "./routing.ts";
 import { httpModels, type Model, type Named, namesOf } from "./served-models.ts";
 import {
   emptyFleet,
+  engineKind,
   type FleetSnapshot,
   HTTP_DIALECT,
   type HttpModelEntry,
@@ -230,9 +231,7 @@ export class FleetView {
    * come last. Throws UnsupportedError where no worker of the model ever can, NoWorkersError where none can now.
    */
   lease(model: Model, ask: LeaseAsk = {}): Lease {
-    const { regular, gap } = this.legsOf(model);
-    if (regular.seats.length === 0 && gap !== undefined) throw new NoWorkersError(model.entry.id, 1, gap);
-    return this.choice.book(regular, ask, this.engines);
+    return this.bookWhole(this.legsOf(model), ask, this.engines);
   }
 
   /** The same at a worker that runs nothing. */
@@ -245,9 +244,7 @@ export class FleetView {
    * take over while one of the parts has no worker that is ready.
    */
   isSplit(model: Model): boolean {
-    const { regular, prefill, decode } = this.legsOf(model);
-    if (prefill.seats.length === 0 || decode.seats.length === 0) return false;
-    return regular.seats.length === 0 || (this.hasReady(prefill) && this.hasReady(decode));
+    return this.areSplit(this.legsOf(model));
   }
 
   /**
@@ -255,13 +252,26 @@ export class FleetView {
    * of the same zone as the other (their label `zone`) comes first. Throws as `lease`, and then nothing is booked.
    */
   leasePair(model: Model, ask: LeaseAsk = {}): LeasePair {
-    const legs = this.legsOf(model);
-    const prefill = this.choice.book(legs.prefill, ask, this.engines);
+    return this.bookPair(this.legsOf(model), ask, this.engines);
+  }
+
+  private areSplit({ regular, prefill, decode }: Legs): boolean {
+    if (prefill.seats.length === 0 || decode.seats.length === 0) return false;
+    return regular.seats.length === 0 || (this.hasReady(prefill) && this.hasReady(decode));
+  }
+
+  private bookWhole<E extends { close(): void }>({ regular, gap }: Legs, ask: LeaseAsk, engines: EnginePool<E>) {
+    if (regular.seats.length === 0 && gap !== undefined) throw new NoWorkersError(regular.model, 1, gap);
+    return this.choice.book(regular, ask, engines);
+  }
+
+  private bookPair<E extends { close(): void }>(legs: Legs, ask: LeaseAsk, engines: EnginePool<E>) {
+    const prefill = this.choice.book(legs.prefill, ask, engines);
     const { trace: _, ...asked } = ask; // what was cached is for the other one to tell
-    const { dialect, labels } = prefill.worker;
-    const zone = labels?.["zone"];
+    const { worker } = prefill;
+    const itsAsk = { ...asked, kind: engineKind(worker), tokens: 0 };
     try {
-      return { prefill, decode: this.choice.book(legs.decode, { ...asked, dialect, tokens: 0 }, this.engines, zone) };
+      return { prefill, decode: this.choice.book(legs.decode, itsAsk, engines, worker.labels?.["zone"]) };
     } catch (error) {
       prefill.done("neutral");
       throw error;
@@ -281,7 +291,20 @@ export class FleetView {
   leaseHttp(name: string, ask: LeaseAsk = {}): HttpLease {
     const its = this.named(name);
     if (its === undefined) throw this.unknown(name);
-    return this.choice.book(its.httpWorkers.regular, ask, this.httpEngines);
+    return this.bookWhole(its.httpWorkers, ask, this.httpEngines);
+  }
+
+  /** As `isSplit`, of the HTTP workers of a name. */
+  isSplitOverHttp(name: string): boolean {
+    const its = this.named(name);
+    return its !== undefined && this.areSplit(its.httpWorkers);
+  }
+
+  /** As `leasePair`, among the HTTP workers. Throws ModelNotFoundError, too. */
+  leaseHttpPair(name: string, ask: LeaseAsk = {}): HttpLeasePair {
+    const its = this.named(name);
+    if (its === undefined) throw this.unknown(name);
+    return this.bookPair(its.httpWorkers, ask, this.httpEngines);
   }
 
   /** Control has taken a worker out: what has not begun there, at whatever rank, goes elsewhere. */
@@ -301,13 +324,13 @@ export class FleetView {
     const way = this.way(name);
     const isHttp = way === "http" || (way === "both" && this.kindOfNext(name) === "http");
     const legs = isHttp ? its.httpWorkers : its.tokenWorkers;
-    if (isHttp || its.tokens === undefined || !this.isSplit(its.tokens)) return this.choice.explain(legs.regular, ask);
+    if (!this.areSplit(legs)) return this.choice.explain(legs.regular, ask);
     const { needs = 0 } = ask;
     const ofPair = { ...ask, needs: needs | Feature.handover };
     const report = this.choice.explain(legs.prefill, ofPair);
     const first = legs.prefill.seats.find(({ id }) => id === report.chosen);
-    const dialect = first?.worker.dialect;
-    return { ...report, decode: this.choice.explain(legs.decode, { ...ask, dialect, tokens: 0 }, first?.zone) };
+    const kind = first && engineKind(first.worker);
+    return { ...report, decode: this.choice.explain(legs.decode, { ...ask, kind, tokens: 0 }, first?.zone) };
   }
 
   /** It was not taken out of the fleet. */
