@@ -113,6 +113,7 @@ export class ChainMatch implements PrefixMatch {
     this.count = 0;
     const { count } = this.chain;
     if (count === 0) return;
+    this.table.warm(this.chain.keys, 0, count, Math.max(1, count - 1)); // the first and the last
     const sets = this.look(0);
     if (sets === 0) return;
     const stamp = this.stamp;
@@ -129,6 +130,11 @@ export class ChainMatch implements PrefixMatch {
       return;
     }
     let middle = (left + right) >> 1;
+    if (right - left > 3) {
+      // what is looked at next, on either side, comes from memory while this is
+      this.table.warm(this.chain.keys, (left + middle) >> 1, middle, middle);
+      this.table.warm(this.chain.keys, middle, right, (right - left + 2) >> 2);
+    }
     let sets = this.look(middle);
     // one block alone may have been thrown out of a full index
     if (sets === 0 && this.hasHoles && middle - left > 1) sets = this.look(--middle);

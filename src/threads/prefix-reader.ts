@@ -70,6 +70,7 @@ export class ThreadPrefixes implements PrefixReader {
   ): number {
     const { board, table, owner } = this;
     for (let block = from; block < to; ) {
+      table.warm(keys, block, Math.min(to, block + SLICE));
       if (!board.tryLock(owner, LOOKS)) return block;
       // it may have left, or begun anew, since
       if (!board.isLive(member) || this.generation(member) !== generation) {

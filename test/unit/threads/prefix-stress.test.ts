@@ -125,7 +125,8 @@ function stress(megabytes: number, seed: number) {
 test("with room for all: nothing is ever wrong, and at rest everything is as it was written", async () => {
   const world = stress(16, 1);
   const { cells } = world;
-  for (let round = 0; round < 3; round++) {
+  const isEnough = () => Atomics.load(cells, Shared.found) > 1000 && Atomics.load(cells, Shared.promised) > 100;
+  for (let round = 0; round < 3 || !isEnough(); round++) {
     await world.work(RUN_MS);
     await world.kill(500 + round);
     await world.work(RUN_MS);
@@ -153,13 +154,12 @@ test("with room for all: nothing is ever wrong, and at rest everything is as it 
     world.resume();
   }
   expect(world.writer.stats()).toMatchObject({ evicted: 0 });
-  expect(Atomics.load(cells, Shared.found)).toBeGreaterThan(1000);
-  expect(Atomics.load(cells, Shared.promised)).toBeGreaterThan(100);
 }, 60_000);
 
 test("with room for a third: blocks and sets are thrown out all the time, and nothing is ever wrong", async () => {
   const world = stress(0.03, 2);
-  for (let round = 0; round < 3; round++) {
+  const isEnough = () => Atomics.load(world.cells, Shared.found) > 1000 && world.writer.stats().evicted > 1000;
+  for (let round = 0; round < 3 || !isEnough(); round++) {
     await world.work(RUN_MS);
     await world.kill(700 + round);
   }
@@ -168,7 +168,5 @@ test("with room for a third: blocks and sets are thrown out all the time, and no
   for (let chain = 0; chain < CHAINS; chain++)
     for (const [cache, { depth }] of world.look(chain).entries()) expect(depth).toBeLessThanOrEqual(most(chain, cache));
   expect(Atomics.load(world.cells, Shared.wrong)).toBe(0);
-  expect(Atomics.load(world.cells, Shared.found)).toBeGreaterThan(1000);
-  expect(world.writer.stats().evicted).toBeGreaterThan(1000);
   expect(world.writer.stats().blocks).toBeLessThanOrEqual(world.board.capacity);
 }, 60_000);
