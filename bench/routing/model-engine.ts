@@ -1,4 +1,7 @@
-/** An engine without a wire: the step model of the simulated engine, on a clock that costs nothing. */
+/**
+ * An engine without a wire: the step model of the simulated engine, on a clock that costs nothing. Answers are forgotten when they end:
+ * a prompt that goes on from one has its blocks computed again.
+ */
 import { keyOf } from "../../test/unit/routing/map-index.ts";
 
 const PREFILL_PER_MS = 8;
@@ -15,8 +18,6 @@ export interface ModelRequest {
   readonly keys: Int32Array;
   readonly tokens: number;
   readonly answer: number;
-  /** Keys of the blocks that prompt and answer make together, where a later prompt goes on from them. */
-  readonly after?: Int32Array | undefined;
   onFirst(time: number, cachedTokens: number): void;
   onEnd(time: number): void;
 }
@@ -90,7 +91,6 @@ export class ModelEngine {
         this.answered++;
         if (one.made >= request.answer) {
           this.answered -= one.made;
-          if (request.after !== undefined) this.hold(request.after);
           request.onEnd(now);
           continue;
         }

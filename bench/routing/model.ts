@@ -196,7 +196,6 @@ function simulate(shape: Shape, name: PolicyName, hasEvents: boolean, seed: numb
       seen.add(key);
     }
     seenTokens += Math.min(known, ids.length - 1);
-    // an answer that the next prompt of the conversation goes on from is not known before that prompt: its blocks are computed again
     const request = {
       keys,
       tokens: ids.length,

@@ -1,6 +1,6 @@
 /**
  * What a request costs at a worker, in tokens of prefill: the unit in which waiting, recomputing and sharing a batch can be compared.
- * The constants were tuned with `bench/routing/model.ts`; the table of what else was tried is in `docs/routing.md`.
+ * The constants were tuned with `bench/routing/model.ts`; `bench/results` holds what else was tried.
  */
 
 /**

@@ -4,7 +4,10 @@ import type { Candidate, CandidateLoad, Choice, PolicyContext } from "../policy.
 import { BasePolicy, chosen } from "./base.ts";
 import { weightOf } from "./weight.ts";
 
-/** By KV use where both tell, as SMG does it, and by requests where not or where it is the same. Load counts times `cost`. */
+/**
+ * By KV use where both tell, as SMG does it, but by tenths: what is told is some time old, and a little more says less than the requests
+ * that are counted here. By those where it is the same, or somebody does not tell. Load counts times `cost`.
+ */
 export class PowerOfTwoPolicy extends BasePolicy {
   readonly name = "power_of_two";
 
@@ -28,7 +31,7 @@ function isLess(one: Candidate, other: Candidate, load: CandidateLoad): boolean 
   const its = load.kvUsage(one);
   const others = load.kvUsage(other);
   if (its !== undefined && others !== undefined) {
-    const more = its * weightOf(one) - others * weightOf(other);
+    const more = Math.floor(its * 10) * weightOf(one) - Math.floor(others * 10) * weightOf(other);
     if (more !== 0) return more < 0;
   }
   return (load.running(one) + 1) * weightOf(one) < (load.running(other) + 1) * weightOf(other);
