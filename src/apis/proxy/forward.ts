@@ -12,6 +12,8 @@ import type { FleetView } from "../../fleet/view.ts";
 import { withMember } from "../../generation/raw-members.ts";
 import type { RouteAsk } from "../../routing/ask.ts";
 import { endpointName } from "../../server/request-metrics.ts";
+import { beginPair } from "./pair.ts";
+import { HttpPair } from "./pair-lease.ts";
 import { atRank } from "./route.ts";
 
 export interface ForwardAsk {
@@ -53,6 +55,9 @@ export class RefusedError extends EngineError {
   }
 }
 
+/** What one worker may prefill for another. */
+const GENERATIONS: ReadonlySet<HttpEndpoint> = new Set(["/v1/chat/completions", "/v1/completions"]);
+
 /** Bytes that the words of a refusal may have. */
 const REFUSAL_BYTES = 1 << 20;
 
@@ -64,13 +69,21 @@ const REFUSAL_BYTES = 1 << 20;
 export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSignal): Promise<Forwarded> {
   const { id } = fleet.entry(ask.model);
   const { route, trace } = ask;
-  return firstAnswer(
+  const isSplit = GENERATIONS.has(ask.endpoint) && fleet.isSplitOverHttp(id);
+  return firstAnswer<HttpLease, Forwarded>(
     {
       endpoint: endpointName(ask.endpoint),
       model: id,
-      lease: (tried) => fleet.leaseHttp(id, { route, trace, tried }),
+      lease: (tried) =>
+        isSplit
+          ? new HttpPair(fleet.leaseHttpPair(id, { route, trace, tried }))
+          : fleet.leaseHttp(id, { route, trace, tried }),
       async work(lease, attempt, either) {
-        const begun = await begin(lease, ask, attempt, either, fleet);
+        const beginAt = (place: HttpLease, text: string, until: AbortSignal) =>
+          begin(place, { ...ask, text }, attempt, until, fleet);
+        const begun = await (lease instanceof HttpPair
+          ? beginPair(lease, ask.text, beginAt, fleet, either)
+          : beginAt(lease, ask.text, either));
         fleet.observer.tried(lease.worker, undefined);
         return begun;
       },

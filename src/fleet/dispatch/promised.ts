@@ -32,27 +32,29 @@ export async function firstAnswer<L extends Booking, T>(
   signal: AbortSignal,
 ): Promise<T> {
   const tried = new Set<number>();
+  let made = 0;
   const { policy, observer } = fleet;
   const limits = policy.limitsOf(model);
   fleet.retryBudget.deposit();
   let lease = leaseOf(tried);
   for (;;) {
-    tried.add(homeOf(lease.worker));
+    made++;
     try {
       return await tryOnce(lease, limits);
     } catch (thrown) {
+      tried.add(homeOf(lease.worker)); // of a pair the one that has failed
       const error = unlessRemoved(fleet, lease, thrown);
       lease.done(outcomeOf(error));
       observer.tried(lease.worker, error);
       avoidFailed(fleet, lease, error);
-      const pauseMs = signal.aborted ? undefined : pauseBeforeNext(error, tried.size, policy.rules, Math.random());
+      const pauseMs = signal.aborted ? undefined : pauseBeforeNext(error, made, policy.rules, Math.random());
       if (pauseMs !== undefined && pauseMs > 0) {
-        observer.paused(tried.size, pauseMs);
+        observer.paused(made, pauseMs);
         await sleep(fleet.clock, pauseMs, signal);
       }
       const next = pauseMs === undefined || signal.aborted ? undefined : leaseOther(fleet, () => leaseOf(tried));
       if (next === undefined) {
-        if (tried.size > 1) observer.exhausted(endpoint);
+        if (made > 1) observer.exhausted(endpoint);
         throw error;
       }
       observer.retried(endpoint);
@@ -65,7 +67,7 @@ export async function firstAnswer<L extends Booking, T>(
     const forget = fleet.lost.watch(place.worker.slot, () => given.abort(awayError()));
     place.limit(limited, (error) => given.abort(error));
     try {
-      return await work(place, tried.size, AbortSignal.any([signal, given.signal]));
+      return await work(place, made, AbortSignal.any([signal, given.signal]));
     } catch (error) {
       throw given.signal.aborted && !signal.aborted ? given.signal.reason : error;
     } finally {

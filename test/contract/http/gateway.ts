@@ -27,6 +27,8 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** URLs of HTTP engines. */
   readonly http: readonly string[];
+  /** What is special of them, in their order. */
+  readonly special?: readonly Partial<WorkerEntry>[];
   /** Of a gRPC engine of the vLLM dialect that serves the model as well, with what the gateway knows of it. */
   readonly grpc?: { readonly url: string; readonly entry: ModelEntry };
   /** What clients call the model; the first id of each server by default. */
@@ -36,7 +38,7 @@ export interface GatewayOptions {
 }
 
 export async function startHttpGateway(options: GatewayOptions): Promise<HttpGateway> {
-  const { args = [], http, grpc, aliases = [], apiKey } = options;
+  const { args = [], http, special = [], grpc, aliases = [], apiKey } = options;
   const { values: config } = resolveOptions(serveOptions, {
     args: ["--host", "127.0.0.1", "--log-level", "error", "--warmup=off", ...args],
     env: {},
@@ -50,13 +52,22 @@ export async function startHttpGateway(options: GatewayOptions): Promise<HttpGat
   };
   const workers: WorkerEntry[] = [];
   const httpModels = new Map<string, HttpModelEntry>();
-  for (const url of http) {
+  for (const [at, url] of http.entries()) {
     const engine = await connectHttpEngine(url, { deadlineMs: 2000, apiKey });
     const slot = claimed();
     for (const { id: served, contextLength } of await engine.models(2000)) {
       const id = options.model ?? served;
       httpModels.set(id, { id, aliases, contextLength, created: 1_700_000_000 });
-      workers.push({ id: `w${slot}`, slot, url, dialect: HTTP_DIALECT, model: id, facts: engine.facts, apiKey });
+      workers.push({
+        id: `w${slot}`,
+        slot,
+        url,
+        dialect: HTTP_DIALECT,
+        model: id,
+        facts: engine.facts,
+        apiKey,
+        ...special[at],
+      });
     }
     engine.close();
   }

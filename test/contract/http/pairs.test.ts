@@ -1,0 +1,167 @@
+/** Prefill at one HTTP server and decode at another, against simulated servers that check the hand-over. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { SimulatorOptions } from "../../../src/simulator/options.ts";
+import { type Simulator, startSimulator } from "../../../src/simulator/simulator.ts";
+import { settings, TABLES, until } from "../simulator/harness.ts";
+import { type HttpGateway, startHttpGateway } from "./gateway.ts";
+
+setDefaultTimeout(30_000);
+
+type Flavor = Pick<SimulatorOptions, "flavor" | "kvConnector">;
+const FLAVORS = [
+  ["SGLang", { flavor: "sglang", kvConnector: undefined }],
+  ["vLLM with NIXL", { flavor: "vllm", kvConnector: "nixl" }],
+  ["vLLM with Mooncake", { flavor: "vllm", kvConnector: "mooncake" }],
+] as const satisfies readonly (readonly [string, Flavor])[];
+
+const MODEL = "collie-demo";
+const words = (count: number) => Array.from({ length: count }, (_, i) => `word${i}`).join(" ");
+const CHAT = {
+  model: MODEL,
+  max_tokens: 20,
+  temperature: 0,
+  messages: [{ role: "user" as const, content: words(100) }],
+};
+
+const ANSWER = "I am a simulated engine. Your prompt had";
+
+interface Pair {
+  readonly prefill: Simulator;
+  readonly decode: Simulator;
+  readonly front: HttpGateway;
+  quiet(): Promise<void>;
+  states(): string[];
+}
+
+async function withPair(
+  flavor: Flavor,
+  body: (pair: Pair) => Promise<void>,
+  changed: Partial<SimulatorOptions> = {},
+): Promise<void> {
+  const common = { dialect: "openai", ...flavor, kvLeaseSecs: 1, handoverTimeoutSecs: 1, ...changed } as const;
+  const [prefill, decode] = await Promise.all(
+    (["prefill", "decode"] as const).map((role) =>
+      startSimulator(settings({ ...common, role }), { tokenizerCacheDir: TABLES }),
+    ),
+  );
+  const labels: Record<string, string> =
+    flavor.kvConnector === "mooncake"
+      ? { kv_connector: "MooncakeConnector", kv_engine_id: prefill!.stats().pairing!.engineId }
+      : {};
+  const front = await startHttpGateway({
+    http: [prefill!, decode!].map(({ port }) => `http://127.0.0.1:${port}`),
+    special: [{ role: "prefill", bootstrapPort: prefill!.bootstrapPort, labels }, { role: "decode" }],
+    args: ["--retry-max-retries", "1", "--cb-failure-threshold", "1"],
+  });
+  const simulators = [prefill!, decode!];
+  try {
+    await body({
+      prefill: prefill!,
+      decode: decode!,
+      front,
+      quiet: () =>
+        until(
+          () =>
+            front.board.bookings() === 0 &&
+            simulators.every((its) => {
+              const { open, pairing, engine } = its.stats();
+              return open === 0 && pairing!.offers === 0 && engine.blocksInUse === 0;
+            }),
+          "everything ends",
+        ),
+      states: () => front.slots.map((slot) => front.board.breaker.state(slot)),
+    });
+  } finally {
+    await front.stop();
+    for (const simulator of simulators) await simulator.stop();
+  }
+}
+
+describe.each(FLAVORS)("%s", (_, flavor) => {
+  test("an answer comes from the server that decodes, whole and streamed, of chats and completions", () =>
+    withPair(
+      flavor,
+      async ({ front, prefill, decode, quiet, states }) => {
+        const { choices } = await front.api.chat.completions.create(CHAT);
+        expect(choices[0]!.message.content).toStartWith(ANSWER);
+        let streamed = "";
+        const stream = await front.api.chat.completions.create({
+          ...CHAT,
+          stream: true,
+          stream_options: { include_usage: true },
+          stop: ["never said"],
+        });
+        for await (const chunk of stream) streamed += chunk.choices[0]?.delta.content ?? "";
+        expect(streamed).toStartWith(ANSWER);
+        const { choices: completed } = await front.api.completions.create({
+          model: MODEL,
+          prompt: words(50),
+          max_tokens: 5,
+        });
+        expect(completed[0]!.text.length).toBeGreaterThan(1);
+        await quiet();
+        expect(prefill.stats().handover).toMatchObject({ given: 3, failed: 0, expired: 0 });
+        expect(decode.stats().handover).toMatchObject({ taken: 3, failed: 0, recomputed: 0 });
+        expect(states()).toEqual(["closed", "closed"]);
+      },
+      { speed: "instant" },
+    ));
+
+  test.each(["prefill", "decode"] as const)("the breaker of the server that fails counts, and no other: %s", (leg) =>
+    withPair(flavor, async ({ front, quiet, states, ...engines }) => {
+      engines[leg].setFault({ contains: "word1", fault: { kind: "status", code: "INTERNAL", message: "boom" } });
+      const response = await front.post("/v1/chat/completions", CHAT);
+      expect(response.status).toBe(500);
+      await quiet();
+      expect(states()).toEqual(leg === "prefill" ? ["open", "closed"] : ["closed", "open"]);
+    }),
+  );
+
+  test("a client that leaves frees both, while the prompt is prefilled and while the answer comes", () =>
+    withPair(
+      flavor,
+      async ({ front, prefill, decode, quiet, states }) => {
+        const leaving = new AbortController();
+        const asked = front.post("/v1/chat/completions", CHAT, { signal: leaving.signal }).catch(() => "left");
+        await until(() => prefill.stats().engine.running === 1, "the prefill");
+        leaving.abort();
+        expect(await asked).toBe("left");
+        await quiet();
+        const stream = await front.api.chat.completions.create({ ...CHAT, max_tokens: 2000, stream: true });
+        for await (const _ of stream) break;
+        await quiet();
+        expect(decode.stats().open).toBe(0);
+        expect(states()).toEqual(["closed", "closed"]);
+      },
+      { prefillTps: 1000 },
+    ));
+});
+
+test("several choices, or prompts, are left to the server of vLLM that decodes", () =>
+  withPair(
+    FLAVORS[1][1],
+    async ({ front, prefill, decode }) => {
+      const { choices } = await front.api.chat.completions.create({ ...CHAT, n: 2, temperature: 1 });
+      expect(choices).toHaveLength(2);
+      await front.api.completions.create({ model: MODEL, prompt: ["one", "two"], max_tokens: 3 });
+      expect(prefill.stats().received).toBe(0);
+      expect(decode.requests().map(({ promptTokens }) => promptTokens)).toHaveLength(3); // a chat, and two prompts
+      expect(front.board.bookings()).toBe(0);
+    },
+    { speed: "instant" },
+  ));
+
+test("what is missing is told", async () => {
+  const engine = await startSimulator(settings({ dialect: "openai", flavor: "sglang", role: "prefill" }), {
+    tokenizerCacheDir: TABLES,
+  });
+  const front = await startHttpGateway({ http: [`http://127.0.0.1:${engine.port}`], special: [{ role: "prefill" }] });
+  try {
+    const response = await front.post("/v1/chat/completions", CHAT);
+    expect(response.status).toBe(503);
+    expect(await response.text()).toContain("it has workers that prefill, and none that decodes");
+  } finally {
+    await front.stop();
+    await engine.stop();
+  }
+});
