@@ -109,7 +109,8 @@ async function asked(gateway: string, body: object, { apiKey, routingKey, target
     status = response.status;
     text = await response.text();
   } catch (error) {
-    throw new ExplainError(`${gateway} cannot be asked: ${(error as Error).message}`);
+    const reason = (error as Error).message.replace(/ Is the computer able to access the url\?$/, "");
+    throw new ExplainError(`${gateway} cannot be asked: ${reason}`);
   }
   const answer = parsed(text);
   if (status === 200 && answer !== undefined) return answer;
