@@ -151,6 +151,41 @@ test("several choices, or prompts, are left to the server of vLLM that decodes",
     { speed: "instant" },
   ));
 
+test.each(FLAVORS)("%s: another server that prefills takes over, with the same one that decodes", async (_, flavor) => {
+  const common = { dialect: "openai", ...flavor, speed: "instant" } as const;
+  const start = (role: "prefill" | "decode", more: Partial<SimulatorOptions> = {}) =>
+    startSimulator(settings({ ...common, role, ...more }), { tokenizerCacheDir: TABLES });
+  const engines = [await start("prefill", { engineId: "a" }), await start("prefill", { engineId: "b" })];
+  engines.push(await start("decode"));
+  const labels = (id: string): Record<string, string> =>
+    flavor.kvConnector === "mooncake" ? { kv_connector: "MooncakeConnector", kv_engine_id: id } : {};
+  const front = await startHttpGateway({
+    http: engines.map(({ port }) => `http://127.0.0.1:${port}`),
+    special: [
+      { role: "prefill", bootstrapPort: engines[0]!.bootstrapPort, labels: labels("a") },
+      { role: "prefill", bootstrapPort: engines[1]!.bootstrapPort, labels: labels("b") },
+      { role: "decode" },
+    ],
+    args: ["--retry-initial-backoff-ms", "1", "--cb-failure-threshold", "1"],
+  });
+  try {
+    engines[0]!.setFault({ contains: "word1", fault: { kind: "status", code: "INTERNAL", message: "boom" } });
+    for (let i = 0; i < 3; i++) {
+      const messages = [{ role: "user" as const, content: `${i} ${words(100)}` }];
+      const { choices } = await front.api.chat.completions.create({ ...CHAT, messages });
+      expect(choices[0]!.message.content).toStartWith(ANSWER);
+    }
+    expect(engines[2]!.stats().handover.taken).toBe(3);
+    expect(front.slots.slice(1).map((slot) => front.board.breaker.state(slot))).toEqual(["closed", "closed"]);
+    expect(front.board.bookings()).toBe(0);
+    expect(engines[0]!.stats().received).toBeGreaterThan(0);
+    expect(front.board.breaker.state(front.slots[0]!)).not.toBe("closed");
+  } finally {
+    await front.stop();
+    for (const engine of engines) await engine.stop();
+  }
+});
+
 test("what is missing is told", async () => {
   const engine = await startSimulator(settings({ dialect: "openai", flavor: "sglang", role: "prefill" }), {
     tokenizerCacheDir: TABLES,
