@@ -168,7 +168,7 @@ describe("over HTTP", () => {
     expect(Object.keys(BODIES).sort()).toEqual([...LIMITED_PATHS].sort());
     for (const path of free)
       expect(path).toMatch(
-        /tokenize|parse|separate_reasoning|conversations|batches|cancel|count_tokens|input_tokens|workers|_cache|_profile/,
+        /tokenize|parse|separate_reasoning|conversations|batches|cancel|count_tokens|input_tokens|workers|explain|_cache|_profile/,
       );
   });
 
