@@ -177,7 +177,7 @@ export const routingOptions = {
     type: "integer",
     default: 64,
     min: 1,
-    max: 16_384,
+    max: 4096,
     group: "Prefix index",
     help: "Most memory of the index of what workers have cached, in MB.",
   },

@@ -1,5 +1,6 @@
 import { pathProblem } from "../config/checks.ts";
 import type { OptionTable, ValuesOf } from "../config/option.ts";
+import { pairOptions } from "./pair-options.ts";
 
 /** Settings of `collie engine`, the simulated engine. */
 export const simulatorOptions = {
@@ -247,60 +248,6 @@ export const simulatorOptions = {
     group: "Memory",
     help: "Tokens of one KV block.",
   },
-  role: {
-    flag: "role",
-    type: "enum",
-    values: ["regular", "prefill", "decode"],
-    default: "regular",
-    group: "Pair",
-    help: "Only prefill, or only decode, with another engine for the rest. With vLLM it goes with --kv-connector.",
-  },
-  kvConnector: {
-    flag: "kv-connector",
-    type: "enum",
-    values: ["nixl", "mooncake"],
-    group: "Pair",
-    help: "With vLLM: hand KV over as this connector does.",
-  },
-  engineId: {
-    flag: "engine-id",
-    type: "string",
-    group: "Pair",
-    help: "With --kv-connector: name of the engine among its peers (default: a random one).",
-  },
-  bootstrapPort: {
-    flag: "bootstrap-port",
-    type: "integer",
-    default: 0,
-    min: 0,
-    max: 65535,
-    group: "Pair",
-    help: "Port where other engines fetch KV: SGLang's and TokenSpeed's bootstrap server, a connector's side channel; 0 picks a free one.",
-  },
-  handoverTimeoutSecs: {
-    flag: "handover-timeout-secs",
-    type: "number",
-    default: 5,
-    min: 0,
-    group: "Pair",
-    help: "How long one engine of a pair waits for the other's request, in seconds.",
-  },
-  kvLeaseSecs: {
-    flag: "kv-lease-secs",
-    type: "number",
-    default: 30,
-    min: 0,
-    group: "Pair",
-    help: "With --kv-connector: how long blocks wait for being fetched, in seconds.",
-  },
-  transferTps: {
-    flag: "transfer-tps",
-    type: "number",
-    default: 200_000,
-    min: 1,
-    group: "Pair",
-    help: "Tokens whose KV goes to another engine in a second.",
-  },
   noKvEvents: {
     flag: "no-kv-events",
     type: "boolean",
@@ -344,6 +291,7 @@ export const simulatorOptions = {
     group: "Memory",
     help: "Never reuse blocks of earlier prompts.",
   },
+  ...pairOptions,
 } as const satisfies OptionTable;
 
 /** Effective settings of the simulated engine. */
