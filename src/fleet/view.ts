@@ -1,4 +1,4 @@
-import { type Engine, EngineError } from "../engines/engine.ts";
+import type { Engine } from "../engines/engine.ts";
 import { Feature } from "../engines/features.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError } from "../errors.ts";
@@ -13,7 +13,7 @@ import { EnginePool } from "./engine-pool.ts";
 import type { RouteReport } from "./explain.ts";
 import type { HttpLease, HttpLeasePair, Lease, LeaseAsk, LeasePair } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
-import { ownRouting, type Routing } from "./routing.ts";
+import { ownRouting } from "./routing.ts";
 import { httpModels, type Model, type Named, namesOf } from "./served-models.ts";
 import {
   emptyFleet,
@@ -26,42 +26,17 @@ import {
   type TokenizerEntry,
   type WorkerEntry,
 } from "./snapshot.ts";
-import { type CacheChecks, type NamedTokenizer, NO_CHECKS, ViewTokenizers } from "./view-tokenizers.ts";
+import { type EngineFactory, noHttpEngines, UNLIMITED_RETRIES, type ViewOptions } from "./view-options.ts";
+import { type NamedTokenizer, NO_CHECKS, ViewTokenizers } from "./view-tokenizers.ts";
 import { WorkerChoice } from "./worker-choice.ts";
 
 export type { Model } from "./served-models.ts";
-export type { CacheChecks, NamedTokenizer } from "./view-tokenizers.ts";
+export type { NamedTokenizer } from "./view-tokenizers.ts";
 
 /** How requests to a model are served: as token ids, passed on as they came, or by workers of both kinds. */
 export type Way = "tokens" | "http" | "both";
 
 const AVOID_MS = 1000;
-
-export type EngineFactory = (worker: WorkerEntry) => Engine;
-export type HttpEngineFactory = (worker: WorkerEntry) => HttpEngine;
-
-/** Stands where no HTTP workers can be served. */
-const noHttpEngines: HttpEngineFactory = () => {
-  throw new EngineError("unimplemented", "HTTP engines are not supported");
-};
-
-export interface ViewOptions {
-  readonly createHttpEngine?: HttpEngineFactory | undefined;
-  readonly cacheChecks?: CacheChecks | undefined;
-  /** What is done when workers fail, and how long anybody waits for them. */
-  readonly policy?: DispatchPolicy | undefined;
-  /** Told of what becomes of this thread's requests. */
-  readonly observer?: DispatchObserver | undefined;
-  readonly clock?: Clock | undefined;
-  /** By what workers are chosen; absent: as without settings, and by what this thread alone knows. */
-  readonly routing?: Routing | undefined;
-  /** Absent: as many retries as anybody likes. */
-  readonly retryBudget?: RetryBudget | undefined;
-  /** A template of a model does not compile: chats that need it are refused. */
-  readonly onBrokenTemplate?: ((model: string, problem: string) => void) | undefined;
-}
-
-const UNLIMITED: RetryBudget = { deposit() {}, retryToken: () => true };
 
 /** The fleet as one serving thread sees it: its own engine connections and tokenizers over the shared board. */
 export class FleetView {
@@ -93,7 +68,7 @@ export class FleetView {
       policy = DEFAULT_POLICY,
       observer = UNOBSERVED,
       clock,
-      retryBudget = UNLIMITED,
+      retryBudget = UNLIMITED_RETRIES,
       routing = ownRouting(),
       onBrokenTemplate = () => {},
     }: ViewOptions = {},
