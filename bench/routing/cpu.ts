@@ -34,8 +34,8 @@ const { values } = parseArgs({
 });
 
 const LOAD = "--streams 8 --prompt-tokens 2000 --prompts shared:1800:64 --max-tokens 1".split(" ");
-/** Enough for a just-in-time compiler, and for every group to be cached. */
-const WARM_UP_LOADS = 4;
+/** A just-in-time compiler is still at work after 1,500 requests; and every group must be cached. */
+const WARM_UP_LOADS = 12;
 const ENGINE = ["--speed", "instant"];
 
 /** Milliseconds of CPU a request of one gateway, round by round. */
