@@ -16,6 +16,8 @@ const TEND_MS = 1000;
 const PARTS = 32;
 const PARTS_WHEN_FULL = 4;
 const FULL = 0.75;
+/** Below this nobody needs the room of what is old, and an idle gateway has nothing to do. */
+const SPARSE = 0.5;
 /** Entries that are looked at in one piece. */
 const PIECE = 4096;
 
@@ -57,7 +59,10 @@ export function watchKvEvents(options: KvWatchOptions): KvWatch {
 
   function* tended(): Work {
     const { capacity } = index;
-    const isFull = index.stats().blocks > FULL * capacity;
+    const { blocks } = index.stats();
+    index.sweep(0, clock.now());
+    if (blocks < SPARSE * capacity && !engine.sweep(PIECE)) return;
+    const isFull = blocks > FULL * capacity;
     for (let left = Math.ceil(capacity / (isFull ? PARTS_WHEN_FULL : PARTS)); left > 0; left -= PIECE) {
       index.sweep(Math.min(left, PIECE), clock.now());
       engine.sweep(PIECE);
