@@ -25,6 +25,7 @@ import type { FleetSnapshot } from "./snapshot.ts";
 import { snapshotOf } from "./snapshot-of.ts";
 import { Sources } from "./sources.ts";
 import { TokenizerRegistry } from "./tokenizers.ts";
+import type { WorkerRecord } from "./worker-record.ts";
 import type { WorkerSource } from "./worker-source.ts";
 import { workerTls } from "./worker-tls.ts";
 
@@ -149,7 +150,7 @@ export function startFleetControl(
   const kvEvents =
     prefix &&
     watchKvEvents({
-      workers: config.kvEvents ? everyone : () => [],
+      workers: () => (config.kvEvents && looksAtCaches(config, everyone()) ? everyone() : []),
       index: prefix,
       board,
       clock,
@@ -196,4 +197,13 @@ export function startFleetControl(
       clock.close();
     },
   };
+}
+
+/** Some policy goes by what caches hold: else nobody has a use for KV events. */
+function looksAtCaches(
+  { policy, prefillPolicy = policy, decodePolicy }: ServeConfig,
+  workers: Iterable<WorkerRecord>,
+): boolean {
+  const named = Array.from(workers, ({ spec }) => spec.labels?.["policy"]);
+  return [policy, prefillPolicy, decodePolicy, ...named].includes("cache_aware");
 }

@@ -56,11 +56,11 @@ describe("comparison", () => {
   test("says what was met, missed and not measured", () => {
     const rows = comparisonTable(all, "A", "B").split("\n");
     expect(rows.find((r) => r.includes("paced, 64"))).toBe(
-      "| CPU per token, paced, 64 streams (us) | 10.00 (10.00–20.00) | 10.50 (9.00–12.00) | 0.75 (0.60–0.90) | ≤ 0.85: met |",
+      "| CPU per token, paced, 64 streams (us) | 10.00 (10.00–20.00) | 10.50 (9.00–12.00) | 0.75 (0.60–0.90) | ≤ 0.75: met |",
     );
-    expect(rows.find((r) => r.includes("paced, 256"))).toContain("| – | – | – | ≤ 0.75: not measured |");
+    expect(rows.find((r) => r.includes("paced, 256"))).toContain("| – | – | – | ≤ 0.65: not measured |");
     const slow = compareAll([life(1, "peer", 9, [result(10)]), life(1, "own", 9, [result(9)])], [group]);
-    expect(comparisonTable(slow, "A", "B")).toContain("≤ 0.85: **missed**");
+    expect(comparisonTable(slow, "A", "B")).toContain("≤ 0.75: **missed**");
   });
 
   test("tells errors and texts that differ", () => {
