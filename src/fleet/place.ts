@@ -130,3 +130,9 @@ export class Place<E> implements Booking, Beating {
     if (board.breaker.probed(this.worker.slot, thread, outcome, now)) observer.breaker(this.worker, "closed");
   }
 }
+
+/** For a worker's circuit breaker, when its place is given back. */
+export function countFailure({ board, thread, clock, observer }: Surroundings, worker: WorkerEntry): void {
+  observer.judged(worker, true);
+  if (board.breaker.count(worker.slot, thread, true, false, clock.now())) observer.breaker(worker, "open");
+}

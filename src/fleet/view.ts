@@ -13,6 +13,7 @@ import { EnginePool } from "./engine-pool.ts";
 import type { RouteReport } from "./explain.ts";
 import type { HttpLease, HttpLeasePair, Lease, LeaseAsk, LeasePair } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
+import { countFailure, type Surroundings } from "./place.ts";
 import { ownRouting } from "./routing.ts";
 import { httpModels, type Model, type Named, namesOf } from "./served-models.ts";
 import {
@@ -52,6 +53,7 @@ export class FleetView {
   private readonly stopClock: () => void;
   private readonly tokenizers: ViewTokenizers;
   private readonly crews: Crews;
+  private readonly around: Surroundings;
   private readonly choice: WorkerChoice;
   /** A name that stands for another model here. */
   private readonly redirected: readonly [name: string, other: string] | undefined = undefined;
@@ -81,8 +83,8 @@ export class FleetView {
     const own = systemClock();
     this.clock = clock ?? own;
     this.stopClock = () => own.close();
-    const around = { board, thread, clock: this.clock, pulse: new Pulse(this.clock), observer };
-    this.choice = new WorkerChoice(around, routing);
+    this.around = { board, thread, clock: this.clock, pulse: new Pulse(this.clock), observer };
+    this.choice = new WorkerChoice(this.around, routing);
     this.engines = new EnginePool(createEngine);
     this.httpEngines = new EnginePool(createHttpEngine);
   }
@@ -186,8 +188,10 @@ export class FleetView {
    */
   routingTokenizer(name: string): NamedTokenizer | undefined {
     const its = this.named(name);
-    const crew = its?.httpWorkers.regular;
-    if (its === undefined || crew === undefined || crew.seats.length < 2 || !crew.policy.needsTokens) return undefined;
+    if (its === undefined) return undefined;
+    const { regular, prefill } = its.httpWorkers;
+    const crew = this.areSplit(its.httpWorkers) ? prefill : regular;
+    if (crew.seats.length < 2 || !crew.policy.needsTokens) return undefined;
     const added = this.snapshot.tokenizers.find((entry) => entry.name === its.id && entry.state.status === "ready");
     return its.tokens !== undefined || added !== undefined ? this.tokenizer(its.id) : undefined;
   }
@@ -316,6 +320,11 @@ export class FleetView {
   /** Others are preferred for a while, by default a second, as the worker could not be reached. */
   avoid(worker: WorkerEntry, ms: number = AVOID_MS): void {
     this.board.avoid(worker.slot, ms, this.clock.now());
+  }
+
+  /** A failure turns out to be the worker's when its place was given back already. */
+  charge(worker: WorkerEntry): void {
+    countFailure(this.around, worker);
   }
 
   close(): void {

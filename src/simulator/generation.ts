@@ -153,12 +153,12 @@ export class Generation<C extends EngineCall = ServerCall> {
     return this.leg?.handoff;
   }
 
-  /** A hand-over behind the prefill has one consumer: with several samples there is none. */
+  /** A hand-over behind the prefill has one consumer: with several samples there is none. Those that meet do so once for all of them. */
   private legOf(rank: number): Leg | undefined {
     const { host, spec } = this;
     const { handover, requestId, prompt, sampling } = spec;
     const { pairing } = host;
-    const isShared = handover?.kind === "give" && handover.order === "bootstrap";
+    const isShared = handover?.kind === "give" ? handover.order === "bootstrap" : handover?.countsAsCached === false;
     if (!handover || !pairing || (sampling.n > 1 && !isShared)) return undefined;
     const { driver, fault } = this;
     const counts = host.counts.handover;

@@ -5,6 +5,7 @@ import { readAll } from "../../engines/http/body.ts";
 import type { HttpAsk, HttpEndpoint, HttpReply } from "../../engines/http/engine.ts";
 import { kindOfStatus, statusError } from "../../engines/http/status.ts";
 import { idOfTry } from "../../fleet/dispatch/attempts.ts";
+import { Doubts } from "../../fleet/dispatch/pair-doubt.ts";
 import { firstAnswer } from "../../fleet/dispatch/promised.ts";
 import { unlessRemoved } from "../../fleet/dispatch/retries.ts";
 import type { HttpLease, RouteTrace } from "../../fleet/lease.ts";
@@ -70,13 +71,14 @@ export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSi
   const { id } = fleet.entry(ask.model);
   const { route, trace } = ask;
   const isSplit = GENERATIONS.has(ask.endpoint) && fleet.isSplitOverHttp(id);
+  const doubts = new Doubts();
   return firstAnswer<HttpLease, Forwarded>(
     {
       endpoint: endpointName(ask.endpoint),
       model: id,
       lease: (tried) =>
         isSplit
-          ? new HttpPair(fleet.leaseHttpPair(id, { route, trace, tried }))
+          ? doubts.book(tried, (all) => new HttpPair(fleet.leaseHttpPair(id, { route, trace, tried: all })))
           : fleet.leaseHttp(id, { route, trace, tried }),
       async work(lease, attempt, either) {
         const beginAt = (place: HttpLease, text: string, until: AbortSignal) =>
@@ -84,8 +86,14 @@ export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSi
         const begun = await (lease instanceof HttpPair
           ? beginPair(lease, ask.text, beginAt, fleet, either)
           : beginAt(lease, ask.text, either));
+        if (lease instanceof HttpPair) doubts.settle(lease.doubted, (worker) => fleet.charge(worker));
         fleet.observer.tried(lease.worker, undefined);
         return begun;
+      },
+      isInDoubt(lease, error) {
+        const isInDoubt = lease instanceof HttpPair && lease.isInDoubt(error);
+        if (isInDoubt) doubts.add(lease.doubted);
+        return isInDoubt;
       },
     },
     fleet,

@@ -1,4 +1,5 @@
-import type { EngineError } from "../../engines/engine.ts";
+import { EngineError } from "../../engines/engine.ts";
+import { type Doubted, mayBeShared } from "../../fleet/dispatch/pair-doubt.ts";
 import type { HttpLease, HttpLeasePair, Outcome } from "../../fleet/lease.ts";
 
 /** The half of a pair of which a failure is said; undefined: nobody can tell. */
@@ -10,6 +11,8 @@ export class HttpPair implements HttpLease {
   readonly decode: HttpLease;
   /** Whose failure it is if the try fails now. */
   suspect: Half = "decode";
+  /** The halves have to do with each other: what one fails by may be what the other has not done. */
+  isMeeting = false;
   /** What the answer tells of a cache is right: nobody has prefilled for it. */
   private isAlone = false;
 
@@ -45,6 +48,16 @@ export class HttpPair implements HttpLease {
     this.prefill.begun();
     this.prefill.done("ok");
     this.suspect = "decode";
+  }
+
+  isInDoubt(error: unknown): boolean {
+    return this.isMeeting && error instanceof EngineError && mayBeShared(error);
+  }
+
+  get doubted(): Doubted {
+    const { prefill, decode, suspect } = this;
+    const charged = suspect === undefined ? undefined : this.worker;
+    return { prefill: prefill.worker, decode: decode.worker, charged };
   }
 
   begun(): void {

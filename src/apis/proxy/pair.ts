@@ -14,6 +14,15 @@ import { usageOf } from "./usage.ts";
 /** One try at one of the workers with a body of its own. */
 export type Beginning = (lease: HttpLease, text: string, signal: AbortSignal) => Promise<Forwarded>;
 
+interface Trying {
+  readonly pair: HttpPair;
+  readonly text: string;
+  readonly begin: Beginning;
+  readonly fleet: FleetView;
+}
+
+/** How long the half that prefills may take to tell of its cache when the answer is over. */
+const LAST_WORD_MS = 1000;
 /** Rooms of SGLang's: 31 bits. */
 const ROOMS = 2n ** 31n - 1n;
 /** The answer of a prefill is a token or so. */
@@ -49,7 +58,7 @@ export async function beginPair(
   const forget = fleet.lost.watch(pair.prefill.worker.slot, () => given.abort(awayError()));
   const either = AbortSignal.any([signal, given.signal]);
   try {
-    const begun = await (isSglang ? meet : relay)(pair, text, begin, either, given);
+    const begun = await (isSglang ? meet : relay)({ pair, text, begin, fleet }, either, given);
     pair.begun();
     return { ...begun, lease: pair };
   } catch (error) {
@@ -62,7 +71,7 @@ export async function beginPair(
 }
 
 /** One after the other: what the first says at its end goes to the second. */
-async function relay(pair: HttpPair, text: string, begin: Beginning, signal: AbortSignal): Promise<Forwarded> {
+async function relay({ pair, text, begin }: Trying, signal: AbortSignal): Promise<Forwarded> {
   const { prefill, decode } = pair;
   const n = hasSeveral(text) ? 2 : 1;
   const plan = relayOf(prefill.worker, { n, rank: undefined }, "NixlConnector");
@@ -76,8 +85,9 @@ async function relay(pair: HttpPair, text: string, begin: Beginning, signal: Abo
   count(prefill, answer);
   pair.prefilled();
   const handover = plan.decode === "as told" ? rawMemberText(answer, "kv_transfer_params") : jsonOf(plan.decode);
-  const isTold = handover !== undefined && handover !== "null";
-  return begin(decode, isTold ? changed(text, { kv_transfer_params: handover }) : text, signal);
+  if (handover === undefined || handover === "null") return begin(decode, text, signal);
+  pair.isMeeting = true;
+  return begin(decode, changed(text, { kv_transfer_params: handover }), signal);
 }
 
 const jsonOf = (handover: ReturnType<typeof relayOf>["decode"]): string | undefined =>
@@ -85,9 +95,7 @@ const jsonOf = (handover: ReturnType<typeof relayOf>["decode"]): string | undefi
 
 /** Both at once: they meet in a room. What the first answers is read for its counts only. */
 async function meet(
-  pair: HttpPair,
-  text: string,
-  begin: Beginning,
+  { pair, text, begin, fleet }: Trying,
   signal: AbortSignal,
   given: AbortController,
 ): Promise<Forwarded> {
@@ -99,11 +107,13 @@ async function meet(
   const end = new AbortController();
   let hasBegun = false;
   pair.suspect = undefined; // until one of them says something
+  pair.isMeeting = true;
   const whole = changed(asked, { stream: "false", ...(isIn(asked, "stream_options") && { stream_options: "null" }) });
   const prefilling = begin(prefill, whole, AbortSignal.any([signal, end.signal]))
     .then(wholeOf)
     .then((answer) => {
       count(prefill, answer);
+      pair.isMeeting = false;
       if (!hasBegun) pair.prefilled();
     })
     .catch((error: unknown) => {
@@ -117,7 +127,17 @@ async function meet(
       begun.cancel();
       leave();
     };
-    return { ...begun, cancel };
+    let isEnding = false;
+    const read = async () => {
+      const chunk = await begun.read();
+      if (chunk === undefined && !isEnding) {
+        isEnding = true;
+        const forget = fleet.clock.after(LAST_WORD_MS, leave);
+        void prefilling.then(forget);
+      }
+      return chunk;
+    };
+    return { ...begun, read, cancel };
   } catch (error) {
     if (!signal.aborted) pair.suspect = "decode";
     leave();

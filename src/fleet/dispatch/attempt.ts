@@ -12,6 +12,7 @@ import type { Lease, Outcome } from "../lease.ts";
 import { homeOf } from "../snapshot.ts";
 import type { FleetView } from "../view.ts";
 import { outcomeOf } from "./outcome.ts";
+import type { Doubted, PairWorkers } from "./pair-doubt.ts";
 import type { TimeLimits } from "./policy.ts";
 import { avoidFailed, awayError, unlessRemoved } from "./retries.ts";
 
@@ -22,6 +23,10 @@ export interface Try extends GenerateCall {
   readonly mayBeHedged: boolean;
   /** Slots of workers that no further try goes to. */
   readonly spent: readonly number[];
+  /** A pair that has failed by one of its halves, whichever it was. */
+  readonly doubted?: Doubted | undefined;
+  /** Of a pair. */
+  readonly pair?: PairWorkers;
   /** Throws what the engine throws; the places are given back then. */
   start(request: GenerateRequest, limits: TimeLimits): void;
   /** Gives back the places of a try that was not started. */

@@ -6,6 +6,7 @@ import type { FleetView, Model } from "../view.ts";
 import { Attempt, type Tries, type Try } from "./attempt.ts";
 import { idOfTry, pauseBeforeNext } from "./attempts.ts";
 import { pairTry } from "./pair.ts";
+import { Doubts } from "./pair-doubt.ts";
 import type { ModelLimits } from "./policy.ts";
 import { leaseOther } from "./retries.ts";
 
@@ -30,6 +31,7 @@ export function dispatchGeneration(
 class Dispatch implements GenerateCall, Tries {
   private readonly ask: LeaseAsk & { readonly needs: number; readonly tried: Set<number> };
   private readonly limits: ModelLimits;
+  private readonly doubts = new Doubts();
   /** Tries that run: one, two with a hedge, none in a pause. */
   private readonly running: Try[] = [];
   /** Tries that were made. */
@@ -74,7 +76,9 @@ class Dispatch implements GenerateCall, Tries {
   private book(): Try {
     const { fleet, model, ask } = this;
     if (!fleet.isSplit(model)) return new Attempt(this, fleet, fleet.lease(model, ask), false);
-    return pairTry(this, fleet, fleet.leasePair(model, { ...ask, needs: ask.needs | Feature.handover }));
+    const needs = ask.needs | Feature.handover;
+    const places = this.doubts.book(ask.tried, (tried) => fleet.leasePair(model, { ...ask, needs, tried }));
+    return pairTry(this, fleet, places);
   }
 
   private send(attempt: Try): void {
@@ -89,8 +93,9 @@ class Dispatch implements GenerateCall, Tries {
     if (this.isPaused) attempt.pause();
   }
 
-  private spend({ spent }: Try): void {
+  private spend({ spent, doubted }: Try): void {
     for (const slot of spent) this.ask.tried.add(slot);
+    if (doubted !== undefined) this.doubts.add(doubted);
   }
 
   private remove(attempt: Try): void {
@@ -101,6 +106,7 @@ class Dispatch implements GenerateCall, Tries {
   begins(attempt: Try): void {
     this.winner = attempt;
     this.callOff();
+    if (attempt.pair !== undefined) this.doubts.settle(attempt.pair, (worker) => this.fleet.charge(worker));
     const others = this.running.filter((other) => other !== attempt);
     for (const other of others) other.cancel();
     if (attempt.isHedge) this.fleet.observer.hedged("won");

@@ -36,10 +36,18 @@ export class MeetingPair extends PairTry {
 
   protected prefilled(): void {}
 
-  /** Before the prompt is known to be prefilled nobody can say which of the two is slow: neither is blamed, and neither is asked again. */
+  /** The one that prefills has said all when the other has the cache. */
+  protected mayBeTheOthers(): boolean {
+    return !this.hasPrefilled;
+  }
+
+  /** Before the prompt is known to be prefilled nobody can say which of the two is slow. */
   private tooSlow(error: EngineError): void {
     if (this.hasPrefilled || this.hasBegun) this.decode.fail(error);
-    else this.fail(error, this.prefill, this.decode);
+    else {
+      this.doubt(undefined);
+      this.end(error);
+    }
   }
 
   protected abandon(isEnough: boolean): void {

@@ -1,9 +1,11 @@
 import { type ChoiceFinish, EngineError, type GenerateRequest } from "../../engines/engine.ts";
 import { toEngineError } from "../../engines/engine-error.ts";
 import type { LeasePair, Outcome } from "../lease.ts";
+import type { WorkerEntry } from "../snapshot.ts";
 import type { FleetView } from "../view.ts";
 import { Attempt, type Tries, type Try } from "./attempt.ts";
 import { PairAnswer } from "./pair-answer.ts";
+import { type Doubted, mayBeShared, type PairWorkers } from "./pair-doubt.ts";
 import type { TimeLimits } from "./policy.ts";
 
 export const NO_LIMITS: TimeLimits = { firstTokenMs: 0, interTokenMs: 0 };
@@ -21,6 +23,8 @@ export abstract class PairTry implements Try {
   readonly mayBeHedged = false;
   /** Workers that have failed: the other of the pair may do well in another one. */
   readonly spent: number[] = [];
+  /** Both, where one of them has failed and it is not known which. */
+  doubted: Doubted | undefined;
   protected readonly prefill: Attempt;
   protected readonly decode: Attempt;
   protected readonly answer: PairAnswer;
@@ -121,14 +125,28 @@ export abstract class PairTry implements Try {
     else this.fail(failure, this.decode);
   }
 
-  /** `halves`: those that are not to be asked again. */
-  protected fail(failure: EngineError, ...halves: readonly Attempt[]): void {
+  /** `half`: who tells of it. */
+  protected fail(failure: EngineError, half: Attempt): void {
     if (this.isOver) return;
-    for (const { spent } of halves) this.spent.push(...spent);
+    if (mayBeShared(failure) && this.mayBeTheOthers(half)) this.doubt(half.lease.worker);
+    else this.spent.push(...half.spent);
     this.end(failure);
   }
 
-  private end(failure: EngineError | undefined): void {
+  /** What one half fails by may be what the other has not done. */
+  protected abstract mayBeTheOthers(half: Attempt): boolean;
+
+  /** Both may have done it; `charged`: who has told of it. */
+  protected doubt(charged: WorkerEntry | undefined): void {
+    this.doubted = { ...this.pair, charged };
+  }
+
+  get pair(): PairWorkers {
+    const { prefill, decode } = this.places;
+    return { prefill: prefill.worker, decode: decode.worker };
+  }
+
+  protected end(failure: EngineError | undefined): void {
     if (this.isOver) return;
     this.isOver = true;
     this.answer.close();

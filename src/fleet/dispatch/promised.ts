@@ -20,6 +20,8 @@ export interface PromisedTries<L extends Booking, T> {
    * its reason is an EngineError then.
    */
   work(lease: L, attempt: number, signal: AbortSignal): Promise<T>;
+  /** Nobody can tell whether that is the fault of the place's worker: `lease` has to see to it that others are asked. */
+  isInDoubt?(lease: L, error: unknown): boolean;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface PromisedTries<L extends Booking, T> {
  * `signal` fires.
  */
 export async function firstAnswer<L extends Booking, T>(
-  { endpoint, model, lease: leaseOf, work }: PromisedTries<L, T>,
+  { endpoint, model, lease: leaseOf, work, isInDoubt }: PromisedTries<L, T>,
   fleet: FleetView,
   signal: AbortSignal,
 ): Promise<T> {
@@ -42,7 +44,7 @@ export async function firstAnswer<L extends Booking, T>(
     try {
       return await tryOnce(lease, limits);
     } catch (thrown) {
-      tried.add(homeOf(lease.worker)); // of a pair the one that has failed
+      if (isInDoubt?.(lease, thrown) !== true) tried.add(homeOf(lease.worker)); // of a pair the one that has failed
       const error = unlessRemoved(fleet, lease, thrown);
       lease.done(outcomeOf(error));
       observer.tried(lease.worker, error);

@@ -186,6 +186,63 @@ test.each(FLAVORS)("%s: another server that prefills takes over, with the same o
   }
 });
 
+test.each(FLAVORS)("%s: a cache that does not get over is made at another server", async (_, flavor) => {
+  const common = { dialect: "openai", ...flavor, speed: "instant", kvLeaseSecs: 1, handoverTimeoutSecs: 1 } as const;
+  const roles = ["prefill", "prefill", "decode", "decode"] as const;
+  const engines = await Promise.all(
+    roles.map((role, at) =>
+      startSimulator(settings({ ...common, role, engineId: String(at) }), { tokenizerCacheDir: TABLES }),
+    ),
+  );
+  const labels = (at: number): Record<string, string> =>
+    flavor.kvConnector === "mooncake" ? { kv_connector: "MooncakeConnector", kv_engine_id: String(at) } : {};
+  const front = await startHttpGateway({
+    http: engines.map(({ port }) => `http://127.0.0.1:${port}`),
+    special: roles.map((role, at) => ({
+      role,
+      bootstrapPort: engines[at]!.bootstrapPort,
+      labels: labels(at),
+      ...(at === 0 && { priority: 90 }), // everything goes there first
+    })),
+    args: ["--retry-initial-backoff-ms", "1"],
+  });
+  try {
+    engines[0]!.setFault({ contains: "word1", fault: { kind: "transfer-fail", message: "boom" } });
+    for (let i = 0; i < 3; i++) {
+      const messages = [{ role: "user" as const, content: `${i} ${words(100)}` }];
+      const { choices } = await front.api.chat.completions.create({ ...CHAT, messages });
+      expect(choices[0]!.message.content).toStartWith(ANSWER);
+    }
+    expect(engines[1]!.stats().handover.given).toBe(3);
+    await until(() => front.board.bookings() === 0, "every place is given back");
+  } finally {
+    await front.stop();
+    for (const engine of engines) await engine.stop();
+  }
+});
+
+test("SGLang: a half that has not ended is ended when the answer has", () =>
+  withPair(FLAVORS[0][1], async ({ front, prefill, quiet }) => {
+    prefill.setFault({ contains: "word1", fault: { kind: "hang" } });
+    const prompt = [words(10), words(20)]; // of several nothing is handed over
+    const { choices } = await front.api.completions.create({ model: MODEL, prompt, max_tokens: 5 });
+    expect(choices).toHaveLength(2);
+    expect(prefill.stats().open).toBeGreaterThan(0);
+    await quiet();
+  }));
+
+test("SGLang: several choices of a prompt have one hand-over", () =>
+  withPair(
+    FLAVORS[0][1],
+    async ({ front, prefill, decode, quiet }) => {
+      const { choices } = await front.api.chat.completions.create({ ...CHAT, temperature: 1, n: 2 });
+      expect(choices).toHaveLength(2);
+      await quiet();
+      expect([prefill.stats().handover.given, decode.stats().handover.taken]).toEqual([1, 1]);
+    },
+    { speed: "instant" },
+  ));
+
 test("what is missing is told", async () => {
   const engine = await startSimulator(settings({ dialect: "openai", flavor: "sglang", role: "prefill" }), {
     tokenizerCacheDir: TABLES,

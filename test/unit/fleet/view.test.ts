@@ -380,6 +380,18 @@ describe("HTTP workers", () => {
     expect(closed).toEqual(["http://two"]);
   });
 
+  test("have their prompts looked up where there is a choice, among those that prefill where the work is split", () => {
+    const half = (id: string, role: "prefill" | "decode"): WorkerEntry => ({ ...http(id, "org/a"), role });
+    const looksUp = (...workers: WorkerEntry[]) => {
+      view.apply(withHttp([worker("w", "org/a"), ...workers], [httpModel("org/a")]));
+      return view.routingTokenizer("a")?.tokenizer === view.model("a").tokenizer;
+    };
+    expect(looksUp(http("one", "org/a"), http("two", "org/a"))).toBe(true);
+    expect(looksUp(http("one", "org/a"))).toBe(false);
+    expect(looksUp(half("one", "prefill"), half("two", "prefill"), half("three", "decode"))).toBe(true);
+    expect(looksUp(half("one", "prefill"), half("two", "decode"), half("three", "decode"))).toBe(false);
+  });
+
   test("need a model that they serve", () => {
     view.apply(withHttp([worker("w", "org/a")], []));
     expect(() => view.leaseHttp("a")).toThrow(NoWorkersError);
