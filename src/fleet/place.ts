@@ -10,6 +10,8 @@ import type { WorkerEntry } from "./snapshot.ts";
 /** A circuit breaker changed. */
 export type OnBreaker = (worker: WorkerEntry, became: "open" | "closed") => void;
 
+export type Judgement = Exclude<Outcome, "neutral">;
+
 /** What a thread's places have in common. */
 export interface Surroundings {
   readonly board: FleetBoard;
@@ -132,7 +134,8 @@ export class Place<E> implements Booking, Beating {
 }
 
 /** For a worker's circuit breaker, when its place is given back. */
-export function countFailure({ board, thread, clock, observer }: Surroundings, worker: WorkerEntry): void {
-  observer.judged(worker, true);
-  if (board.breaker.count(worker.slot, thread, true, false, clock.now())) observer.breaker(worker, "open");
+export function countLate({ board, thread, clock, observer }: Surroundings, worker: WorkerEntry, how: Judgement): void {
+  const isFailure = how === "failure";
+  observer.judged(worker, isFailure);
+  if (board.breaker.count(worker.slot, thread, isFailure, false, clock.now())) observer.breaker(worker, "open");
 }

@@ -13,7 +13,7 @@ import { EnginePool } from "./engine-pool.ts";
 import type { RouteReport } from "./explain.ts";
 import type { HttpLease, HttpLeasePair, Lease, LeaseAsk, LeasePair } from "./lease.ts";
 import { LostWorkers } from "./lost-workers.ts";
-import { countFailure, type Surroundings } from "./place.ts";
+import { countLate, type Judgement, type Surroundings } from "./place.ts";
 import { ownRouting } from "./routing.ts";
 import { httpModels, type Model, type Named, namesOf } from "./served-models.ts";
 import {
@@ -322,9 +322,9 @@ export class FleetView {
     this.board.avoid(worker.slot, ms, this.clock.now());
   }
 
-  /** A failure turns out to be the worker's when its place was given back already. */
-  charge(worker: WorkerEntry): void {
-    countFailure(this.around, worker);
+  /** How a worker has done turns out when its place was given back, as neutral, already. */
+  judge(worker: WorkerEntry, how: Judgement): void {
+    countLate(this.around, worker, how);
   }
 
   close(): void {

@@ -86,7 +86,7 @@ export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSi
         const begun = await (lease instanceof HttpPair
           ? beginPair(lease, ask.text, beginAt, fleet, either)
           : beginAt(lease, ask.text, either));
-        if (lease instanceof HttpPair) doubts.settle(lease.doubted, (worker) => fleet.charge(worker));
+        if (lease instanceof HttpPair) doubts.settle(lease.doubted, (worker) => fleet.judge(worker, "failure"));
         fleet.observer.tried(lease.worker, undefined);
         return begun;
       },

@@ -43,10 +43,10 @@ export class HttpPair implements HttpLease {
     this.prefill.done("neutral");
   }
 
-  /** The prompt is prefilled. */
-  prefilled(): void {
+  /** The prompt is prefilled; `outcome`: what is known of the worker by that. */
+  prefilled(outcome: Outcome = "ok"): void {
     this.prefill.begun();
-    this.prefill.done("ok");
+    this.prefill.done(outcome);
     this.suspect = "decode";
   }
 

@@ -71,7 +71,7 @@ export async function beginPair(
 }
 
 /** One after the other: what the first says at its end goes to the second. */
-async function relay({ pair, text, begin }: Trying, signal: AbortSignal): Promise<Forwarded> {
+async function relay({ pair, text, begin, fleet }: Trying, signal: AbortSignal): Promise<Forwarded> {
   const { prefill, decode } = pair;
   const n = hasSeveral(text) ? 2 : 1;
   const plan = relayOf(prefill.worker, { n, rank: undefined }, "NixlConnector");
@@ -83,11 +83,16 @@ async function relay({ pair, text, begin }: Trying, signal: AbortSignal): Promis
   const told = plan.prefill?.kind === "transfer" ? plan.prefill.json : undefined;
   const answer = await wholeOf(await begin(prefill, prefillOnly(text, told), signal));
   count(prefill, answer);
-  pair.prefilled();
   const handover = plan.decode === "as told" ? rawMemberText(answer, "kv_transfer_params") : jsonOf(plan.decode);
-  if (handover === undefined || handover === "null") return begin(decode, text, signal);
+  if (handover === undefined || handover === "null") {
+    pair.prefilled();
+    return begin(decode, text, signal);
+  }
+  pair.prefilled("neutral"); // what that was worth shows when the other has fetched it
   pair.isMeeting = true;
-  return begin(decode, changed(text, { kv_transfer_params: handover }), signal);
+  const begun = await begin(decode, changed(text, { kv_transfer_params: handover }), signal);
+  fleet.judge(prefill.worker, "ok");
+  return begun;
 }
 
 const jsonOf = (handover: ReturnType<typeof relayOf>["decode"]): string | undefined =>

@@ -54,6 +54,8 @@ export class Attempt implements Try, GenerateHandler {
   private isMute = false;
   /** It gave all that was wanted. */
   private isEnough = false;
+  /** A good end says nothing of the worker yet: it shows later what that was worth. */
+  isJudgedLater = false;
   /** Why it was cancelled here, if it was the worker's fault. */
   private blame: EngineError | undefined;
   /** The engine has ended a choice that was not over. */
@@ -126,7 +128,13 @@ export class Attempt implements Try, GenerateHandler {
     const isGood = this.isEnough || (failure === undefined && !this.hasBrokenOff);
     // whoever takes the answer may have cancelled it at a choice that has broken off
     this.lease.done(
-      isGood ? (this.isCalledOff ? "neutral" : "ok") : this.hasBrokenOff ? "failure" : outcomeOf(failure),
+      isGood
+        ? this.isCalledOff || this.isJudgedLater
+          ? "neutral"
+          : "ok"
+        : this.hasBrokenOff
+          ? "failure"
+          : outcomeOf(failure),
     );
     this.fleet.observer.tried(this.lease.worker, isGood ? undefined : failure);
     avoidFailed(this.fleet, this.lease, failure);

@@ -106,7 +106,7 @@ class Dispatch implements GenerateCall, Tries {
   begins(attempt: Try): void {
     this.winner = attempt;
     this.callOff();
-    if (attempt.pair !== undefined) this.doubts.settle(attempt.pair, (worker) => this.fleet.charge(worker));
+    if (attempt.pair !== undefined) this.doubts.settle(attempt.pair, (worker) => this.fleet.judge(worker, "failure"));
     const others = this.running.filter((other) => other !== attempt);
     for (const other of others) other.cancel();
     if (attempt.isHedge) this.fleet.observer.hedged("won");

@@ -14,8 +14,6 @@ export class RelayPair extends PairTry {
   private limits: TimeLimits | undefined;
   private relay: Relay = {};
   private startedAt = 0;
-  /** The half that decodes was told where the other has the cache. */
-  private isHandedOver = false;
 
   start(request: GenerateRequest, limits: TimeLimits): void {
     this.request = request;
@@ -36,14 +34,14 @@ export class RelayPair extends PairTry {
     if (request === undefined || limits === undefined || this.isDecoding) return;
     const handover = this.relay.decode === "as told" ? told : this.relay.decode;
     if (isOver && handover === undefined) return; // nothing is kept for anybody
-    this.isHandedOver = handover !== undefined;
+    this.prefill.isJudgedLater = handover !== undefined;
     const { promptLogprobs: _, ...sampling } = request.sampling;
     this.startDecode({ ...request, sampling, ...(handover && { handover }) }, this.rest(limits));
     if (isOver) this.decode.callOff();
   }
 
   protected mayBeTheOthers(half: Attempt): boolean {
-    return half === this.decode && this.isHandedOver;
+    return half === this.decode && this.prefill.isJudgedLater;
   }
 
   /** What is left of the time to the first token. */

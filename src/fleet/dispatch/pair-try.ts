@@ -114,7 +114,8 @@ export abstract class PairTry implements Try {
     // there is nothing to decode before all is prefilled
     const { prefill } = this.places;
     prefill.begun();
-    prefill.done("ok");
+    prefill.done(this.prefill.isJudgedLater ? "neutral" : "ok");
+    if (this.prefill.isJudgedLater) this.fleet.judge(prefill.worker, "ok");
     if (this.isOver) this.decode.cancel();
     else this.tries.begins(this);
   }

@@ -69,6 +69,19 @@ describe("engines that follow each other: a cache that did not get over", () => 
     expect(decodes.states()[0]).toBe("closed");
   });
 
+  test("the one that prefilled has done well when the other begins, and not before", () => {
+    const rules = { failures: 3, rate: 0.6, successes: 1, timeoutMs: 60_000, windowMs: 60_000 };
+    const w = fleetOf("vllm", [{ ...P, priority: 90 }, P, D, D, D, D], { breaker: rules });
+    for (let i = 0; i < 2; i++) {
+      w.generate();
+      lost(w);
+      lost(w);
+      answered(w);
+    }
+    // four caches of it were not to be had, and none was
+    expect(w.states().map((state) => state === "open")).toEqual([true, false, false, false, false, false]);
+  });
+
   test("a worker that is away, or had nothing to fetch, has failed alone", () => {
     for (const [told, error] of [
       [HANDOVER, new EngineError("unavailable", "gone")],
