@@ -35,6 +35,8 @@ const PREFILL_NOT: Readonly<Record<string, string>> = {
   max_completion_tokens: "1",
   min_tokens: "0",
   n: "1",
+  best_of: "null",
+  use_beam_search: "false",
   stream_options: "null",
   stop: "null",
   stop_token_ids: "null",
@@ -113,7 +115,10 @@ async function meet(
   let hasBegun = false;
   pair.suspect = undefined; // until one of them says something
   pair.isMeeting = true;
-  const whole = changed(asked, { stream: "false", ...(isIn(asked, "stream_options") && { stream_options: "null" }) });
+  const whole = changed(asked, {
+    stream: "false",
+    ...(hasMember(asked, "stream_options") && { stream_options: "null" }),
+  });
   const prefilling = begin(prefill, whole, AbortSignal.any([signal, end.signal]))
     .then(wholeOf)
     .then((answer) => {
@@ -171,13 +176,14 @@ function count(lease: HttpLease, answer: string): void {
 
 /** What is handed over has one taker. */
 function hasSeveral(text: string): boolean {
-  const n = rawMemberText(text, "n");
   const prompt = rawMemberText(text, "prompt");
-  return (n !== undefined && Number(n) > 1) || (prompt !== undefined && /^\[\s*["[]/.test(prompt));
+  const isMany = (name: string) => Number(rawMemberText(text, name) ?? 1) > 1;
+  const isBeam = hasMember(text, "use_beam_search") && rawMemberText(text, "use_beam_search") === "true";
+  return isMany("n") || isMany("best_of") || isBeam || (prompt !== undefined && /^\[\s*["[]/.test(prompt));
 }
 
 function prefillOnly(text: string, told: string | undefined): string {
-  const said = Object.entries(PREFILL_NOT).filter(([name]) => isIn(text, name));
+  const said = Object.entries(PREFILL_NOT).filter(([name]) => hasMember(text, name));
   return changed(text, {
     ...PREFILL_ONLY,
     ...Object.fromEntries(said),
@@ -185,15 +191,20 @@ function prefillOnly(text: string, told: string | undefined): string {
   });
 }
 
+/** Letters of a name may be spelled by their numbers. */
+const SPELLED = /\\u00[4-7]/;
+
 /** It need not be a member of the body itself: that is found out where it is to be changed. */
-const isIn = (text: string, name: string): boolean => text.includes(`"${name}"`);
+const isIn = (text: string, name: string): boolean => text.includes(`"${name}"`) || SPELLED.test(text);
+
+const hasMember = (text: string, name: string): boolean => isIn(text, name) && rawMemberText(text, name) !== undefined;
 
 /** With members that have these values, whether they were there or not. A body is never empty: it names a model. */
 function changed(text: string, members: Readonly<Record<string, string>>): string {
   let body = text;
   let added = "";
   for (const [name, value] of Object.entries(members)) {
-    if (isIn(body, name) && rawMemberText(body, name) !== undefined) body = withMember(body, name, value);
+    if (hasMember(body, name)) body = withMember(body, name, value);
     else added += `"${name}":${value},`;
   }
   return body.replace("{", () => `{${added}`);

@@ -119,6 +119,7 @@ function samplingOf(body: Body): Sampling {
   s.presencePenalty = number("presence_penalty") ?? 0;
   s.repetitionPenalty = number("repetition_penalty") ?? 1;
   s.n = number("n") ?? 1;
+  if (!(s.n >= 1)) throw new BodyError(`n must be at least 1, got ${s.n}.`);
   s.minTokens = number("min_tokens") ?? 0;
   const maxTokens = number("max_completion_tokens") ?? number("max_tokens");
   if (maxTokens !== undefined) s.maxTokens = maxTokens;

@@ -221,6 +221,33 @@ test.each(FLAVORS)("%s: a cache that does not get over is made at another server
   }
 });
 
+test("vLLM: what only the half that decodes can refuse is refused, and its cache is not kept for long", () =>
+  withPair(
+    FLAVORS[1][1],
+    async ({ front, quiet, states }) => {
+      const response = await front.post("/v1/chat/completions", { ...CHAT, n: -1 });
+      expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("n must be at least 1")]);
+      await quiet();
+      expect(states()).toEqual(["closed", "closed"]);
+    },
+    { speed: "instant" },
+  ));
+
+test("vLLM: a half that prefills does nothing else, however a client spells its members", () =>
+  withPair(
+    FLAVORS[1][1],
+    async ({ front, prefill, decode, quiet }) => {
+      const body = JSON.stringify({ ...CHAT, stream: true, max_tokens: 7, stop: ["never said"] });
+      const spelled = body.replace('"max_tokens"', '"max\\u005ftokens"').replace('"stream"', '"\\u0073tream"');
+      const response = await front.post("/v1/chat/completions", spelled);
+      expect(await response.text()).toContain("[DONE]");
+      await quiet();
+      expect([prefill.stats().tokensSent, decode.stats().tokensSent]).toEqual([1, 7]);
+      expect([prefill.stats().handover.given, decode.stats().handover.taken]).toEqual([1, 1]);
+    },
+    { speed: "instant" },
+  ));
+
 test("SGLang: a half that has not ended is ended when the answer has", () =>
   withPair(FLAVORS[0][1], async ({ front, prefill, quiet }) => {
     prefill.setFault({ contains: "word1", fault: { kind: "hang" } });
