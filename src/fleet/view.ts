@@ -1,7 +1,7 @@
 import type { Engine } from "../engines/engine.ts";
 import { Feature } from "../engines/features.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
-import { ModelNotFoundError, NotOfferedError, NoWorkersError } from "../errors.ts";
+import { ModelNotFoundError, NotOfferedError, NoWorkersError, TargetWorkerError } from "../errors.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import type { RetryBudget } from "../threads/limit-board.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -250,7 +250,11 @@ export class FleetView {
     const { worker } = prefill;
     const itsAsk = { ...asked, kind: engineKind(worker), tokens: 0 };
     try {
-      return { prefill, decode: this.choice.book(legs.decode, itsAsk, engines, worker.labels?.["zone"]) };
+      const decode = this.choice.book(legs.decode, itsAsk, engines, worker.labels?.["zone"]);
+      const missed = missedTarget(ask, prefill.choice.branch, decode.choice.branch);
+      if (missed === undefined) return { prefill, decode };
+      decode.done("neutral");
+      throw missed;
     } catch (error) {
       prefill.done("neutral");
       throw error;
@@ -309,7 +313,10 @@ export class FleetView {
     const report = this.choice.explain(legs.prefill, ofPair);
     const first = legs.prefill.seats.find(({ id }) => id === report.chosen);
     const kind = first && engineKind(first.worker);
-    return { ...report, decode: this.choice.explain(legs.decode, { ...ask, kind, tokens: 0 }, first?.zone) };
+    const decode = this.choice.explain(legs.decode, { ...ask, kind, tokens: 0 }, first?.zone);
+    const missed = missedTarget(ask, report.branch, decode.branch);
+    if (missed !== undefined) throw missed;
+    return { ...report, decode };
   }
 
   /** It was not taken out of the fleet. */
@@ -332,4 +339,13 @@ export class FleetView {
     this.engines.keep([]);
     this.httpEngines.keep([]);
   }
+}
+
+/** A worker that the client names must have a part of the work, where others are not tried for another reason (or nobody can be). */
+const NOT_MISSED: ReadonlySet<string> = new Set(["target", "probe", "nobody"]);
+
+function missedTarget({ route }: LeaseAsk, ...branches: readonly string[]): TargetWorkerError | undefined {
+  const target = route?.target;
+  if (target === undefined || branches.some((branch) => NOT_MISSED.has(branch))) return undefined;
+  return new TargetWorkerError(target);
 }

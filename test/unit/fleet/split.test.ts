@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { NoWorkersError } from "../../../src/errors.ts";
+import { NoWorkersError, TargetWorkerError } from "../../../src/errors.ts";
 import type { WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
@@ -48,6 +48,20 @@ describe("a model whose work is split", () => {
     board.setState(prefill.slot, WorkerState.unhealthy);
     expect([isSplit(prefill, decode), isSplit(prefill, decode, whole)]).toEqual([true, false]);
     expect(view.lease(model()).worker.id).toBe("w");
+  });
+
+  test("has a part for the worker that a client names, or is not for it", () => {
+    serve(worker("p", "prefill"), worker("q", "prefill"), worker("d", "decode"), worker("e", "decode"));
+    const to = (target: string) => {
+      const pair = view.leasePair(model(), { route: { tokens: 1, target } });
+      for (const place of [pair.prefill, pair.decode]) place.done("ok");
+      return [pair.prefill.worker.id, pair.decode.worker.id];
+    };
+    expect([to("q")[0], to("p")[0], to("grpc://e")[1], to("d")[1], to("1")]).toEqual(["q", "p", "e", "d", ["q", "e"]]);
+    expect(() => to("nobody")).toThrow(TargetWorkerError);
+    expect(() => view.explain("m", { route: { tokens: 1, target: "nobody" } })).toThrow(TargetWorkerError);
+    expect(view.explain("m", { route: { tokens: 1, target: "e" } }).decode?.chosen).toBe("e");
+    expect(board.bookings()).toBe(0);
   });
 
   test("gives its requests two places, whose bookings end by themselves", () => {
