@@ -1,6 +1,7 @@
 /** Requests that one HTTP worker prefills and another answers: as vLLM's servers do it, and SGLang's. */
 import { EngineError } from "../../engines/engine.ts";
 import { runtimeOf } from "../../engines/http/models.ts";
+import type { Clock } from "../../fleet/clock.ts";
 import { meetingPlace, randomRoom } from "../../fleet/dispatch/meeting-place.ts";
 import { relayOf } from "../../fleet/dispatch/relay.ts";
 import { awayError } from "../../fleet/dispatch/retries.ts";
@@ -23,6 +24,8 @@ interface Trying {
 
 /** How long the half that prefills may take to tell of its cache when the answer is over. */
 const LAST_WORD_MS = 1000;
+/** How long halves that follow each other may go on without a client. */
+const GRACE_MS = 250;
 /** Rooms of SGLang's: 31 bits. */
 const ROOMS = 2n ** 31n - 1n;
 /** The answer of a prefill is a token or so. */
@@ -83,7 +86,8 @@ async function relay({ pair, text, begin, fleet }: Trying, signal: AbortSignal):
   }
   pair.suspect = "prefill";
   const told = plan.prefill?.kind === "transfer" ? plan.prefill.json : undefined;
-  const answer = await wholeOf(await begin(prefill, prefillOnly(text, told), signal));
+  const late = lateSignal(signal, fleet.clock);
+  const answer = await wholeOf(await begin(prefill, prefillOnly(text, told), late.signal));
   count(prefill, answer);
   const handover = plan.decode === "as told" ? rawMemberText(answer, "kv_transfer_params") : jsonOf(plan.decode);
   if (handover === undefined || handover === "null") {
@@ -92,9 +96,30 @@ async function relay({ pair, text, begin, fleet }: Trying, signal: AbortSignal):
   }
   pair.prefilled("neutral"); // what that was worth shows when the other has fetched it
   pair.isMeeting = true;
-  const begun = await begin(decode, changed(text, { kv_transfer_params: handover }), signal);
+  const begun = await begin(decode, changed(text, { kv_transfer_params: handover }), late.signal);
   fleet.judge(prefill.worker, "ok");
+  late.comeDue();
   return begun;
+}
+
+/**
+ * A signal that fires a little later than `signal` when the client leaves: what is prefilled is kept until the other half has been asked for
+ * it, and is let go when that is broken off. Workers that are given up are so at once, and clients that leave after `comeDue`.
+ */
+function lateSignal(signal: AbortSignal, clock: Clock): { readonly signal: AbortSignal; comeDue(): void } {
+  const late = new AbortController();
+  let isDue = false;
+  const comeDue = () => {
+    isDue = true;
+    if (signal.aborted) late.abort(signal.reason);
+  };
+  const onAbort = () => {
+    if (isDue || signal.reason instanceof EngineError) late.abort(signal.reason);
+    else clock.after(GRACE_MS, comeDue);
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return { signal: late.signal, comeDue };
 }
 
 const jsonOf = (handover: ReturnType<typeof relayOf>["decode"]): string | undefined =>

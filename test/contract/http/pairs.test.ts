@@ -233,6 +233,22 @@ test("vLLM: what only the half that decodes can refuse is refused, and its cache
     { speed: "instant" },
   ));
 
+test("vLLM: what is prefilled for a client that leaves between the halves is let go at once", () =>
+  withPair(
+    FLAVORS[1][1],
+    async ({ front, prefill, quiet }) => {
+      for (let i = 0; i < 60; i++) {
+        const leaves = AbortSignal.timeout(1 + (i % 12));
+        const init = { signal: leaves };
+        const asked = front.post("/v1/chat/completions", { ...CHAT, stream: i % 2 === 0 }, init);
+        await asked.then((response) => response.text()).catch(() => {});
+      }
+      await quiet();
+      expect(prefill.stats().handover).toMatchObject({ failed: 0, expired: 0 });
+    },
+    { speed: "instant", kvLeaseSecs: 30 },
+  ));
+
 test("vLLM: a half that prefills does nothing else, however a client spells its members", () =>
   withPair(
     FLAVORS[1][1],
