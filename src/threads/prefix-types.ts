@@ -56,6 +56,8 @@ export interface PrefixWriter {
   setExact(member: number, isExact: boolean): void;
   /** Forgets all that it holds. */
   clear(member: number): void;
+  /** Reads where so many blocks belong, so that all are on their way from memory when they are added one by one. */
+  warm(keys: Int32Array, count: number): void;
   /** Position of the block in the index; -1 where it could not be written now, for want of memory or of the lock. */
   add(hi: number, lo: number, member: number): number;
   /** False where the block at `position` is another by now, or the lock was not to be had. */

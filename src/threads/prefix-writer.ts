@@ -56,6 +56,10 @@ export class ControlPrefixes implements PrefixWriter {
     this.board.setBit(this.board.exact, member, isExact);
   }
 
+  warm(keys: Int32Array, count: number): void {
+    this.table.warm(keys, 0, count);
+  }
+
   add(hi: number, lo: number, member: number): number {
     const { board, table, owner } = this;
     this.forgetAll();

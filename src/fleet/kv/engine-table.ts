@@ -32,6 +32,9 @@ export class EngineTable {
   private readonly copies = new Map<number, number>();
   private dead = 0;
   private hand = 0;
+  private freeRows = 0;
+  /** Nobody asks for it; but without it nothing would be read. */
+  protected warmed = 0;
 
   constructor(rows: number) {
     this.buckets = Math.max(1, Math.floor(rows / BUCKET));
@@ -58,6 +61,21 @@ export class EngineTable {
     this.owners[owner] = false;
     this.dead++;
     this.hand = 0;
+  }
+
+  /** Reads where hashes from one to another belong, so that all are on their way from memory when they are looked at one by one. */
+  warm(owner: number, hashes: Int32Array, from: number, to: number): void {
+    const { cells } = this;
+    if (cells === undefined) return;
+    let sum = 0;
+    for (let i = from; i < to; i++) {
+      mix(hashes[2 * i]!, hashes[2 * i + 1]!, owner);
+      for (let choice = 1; choice < 3; choice++) {
+        const start = this.bucket(words[choice]!);
+        sum ^= cells[start]! ^ cells[start + BUCKET * Row.SIZE - 1]!;
+      }
+    }
+    this.warmed = sum;
   }
 
   find(owner: number, hashLow: number, hashHigh: number): KnownBlock | undefined {
@@ -151,9 +169,10 @@ export class EngineTable {
 
   /** A row for what was looked for last: in the emptier bucket, else that of one which means nothing any more. */
   private place(cells: Int32Array, isStale: (position: number, keyPart: number) => boolean): number {
-    const [first, firstFree] = this.free(cells, this.bucket(words[1]!));
-    const [second, secondFree] = this.free(cells, this.bucket(words[2]!));
-    if (firstFree + secondFree > 0) return firstFree >= secondFree ? first : second;
+    const first = this.free(cells, this.bucket(words[1]!));
+    const firstFree = this.freeRows;
+    const second = this.free(cells, this.bucket(words[2]!));
+    if (firstFree + this.freeRows > 0) return firstFree >= this.freeRows ? first : second;
     for (let choice = 1; choice < 3; choice++) {
       const start = this.bucket(words[choice]!);
       for (let at = start; at < start + BUCKET * Row.SIZE; at += Row.SIZE) {
@@ -163,7 +182,8 @@ export class EngineTable {
     return -1;
   }
 
-  private free(cells: Int32Array, start: number): [at: number, count: number] {
+  /** A free row of a bucket, -1 if there is none; leaves their number in `freeRows`. */
+  private free(cells: Int32Array, start: number): number {
     let at = -1;
     let count = 0;
     for (let row = start; row < start + BUCKET * Row.SIZE; row += Row.SIZE) {
@@ -171,7 +191,8 @@ export class EngineTable {
       if (at < 0) at = row;
       count++;
     }
-    return [at, count];
+    this.freeRows = count;
+    return at;
   }
 
   private bucket(word: number): number {

@@ -41,6 +41,8 @@ export class CacheMirror {
   private readonly roots = new Map<string, RootKey>();
   private readonly pages: Pages;
   private readonly key = new Int32Array(2);
+  /** Keys of the blocks at hand. */
+  private readonly chain = new Int32Array(2 * SLICE);
   private readonly isStale: (position: number, keyPart: number) => boolean;
 
   constructor(
@@ -74,7 +76,6 @@ export class CacheMirror {
 
   /** Applies the events of a batch in order; gives way after each slice. */
   *apply(events: readonly KvEvent[]): Generator<void, void, void> {
-    this.pages.settle();
     for (const event of events) {
       if (event.kind === "cleared") {
         this.tally.cleared();
@@ -105,25 +106,39 @@ export class CacheMirror {
       this.orphan(hashes.length);
       return;
     }
-    const { key } = this;
+    const { key, chain } = this;
+    const { index, engine } = this.stores;
     const words = wordsOf(hashes);
     let [hi, lo] = parent;
-    for (let i = 0; i < hashes.length; i++) {
-      chainBlock(hi, lo, tokenIds, i * blockSize, blockSize, key);
-      for (const identifier of media?.[i] ?? []) this.show(identifier);
-      [hi, lo] = [key[0]!, key[1]!];
-      this.add(hi, lo, words[2 * i]!, words[2 * i + 1]!);
-      if (i % SLICE === SLICE - 1) yield;
+    for (let from = 0; from < hashes.length; from += SLICE) {
+      const to = Math.min(hashes.length, from + SLICE);
+      for (let i = from; i < to; i++) {
+        chainBlock(hi, lo, tokenIds, i * blockSize, blockSize, key);
+        for (const identifier of media?.[i] ?? []) this.show(identifier);
+        hi = key[0]!;
+        lo = key[1]!;
+        chain[2 * (i - from)] = hi;
+        chain[2 * (i - from) + 1] = lo;
+      }
+      index.warm(chain, to - from);
+      engine.warm(this.owner, words, from, to);
+      for (let i = from; i < to; i++)
+        this.add(chain[2 * (i - from)]!, chain[2 * (i - from) + 1]!, words[2 * i]!, words[2 * i + 1]!);
+      if (to < hashes.length) yield;
     }
   }
 
   private *removed({ hashes }: KvRemoved): Generator<void, void, void> {
     const words = wordsOf(hashes);
-    for (let i = 0; i < hashes.length; i++) {
-      const isKnown = this.remove(words[2 * i]!, words[2 * i + 1]!);
-      if (isKnown || this.pages.removed(hashes[i]!)) this.tally.removed(1);
-      else this.tally.ignored(1);
-      if (i % SLICE === SLICE - 1) yield;
+    for (let from = 0; from < hashes.length; from += SLICE) {
+      const to = Math.min(hashes.length, from + SLICE);
+      this.stores.engine.warm(this.owner, words, from, to);
+      for (let i = from; i < to; i++) {
+        const isKnown = this.remove(words[2 * i]!, words[2 * i + 1]!);
+        if (isKnown || this.pages.removed(hashes[i]!)) this.tally.removed(1);
+        else this.tally.ignored(1);
+      }
+      if (to < hashes.length) yield;
     }
   }
 
