@@ -1,84 +1,90 @@
 /**
- * Caches with pages that are smaller than a block of the index: several pages make a block. Engines tell of pages one by one, each after
- * its parent; a page in the middle of a block is remembered only while it is the last that is known of a prompt, so that what follows
- * finds its place. What branches off in the middle of a block is left out: it is less than a block that goes unknown, and what follows.
+ * Caches with pages that are smaller than a block of the index: several pages make a block. Engines tell of pages each after its parent,
+ * and prompts part at any page: all of them begin with the same few ids of a template.
  */
 import type { KvStored } from "../../engines/kv-events.ts";
 import { chainBlock } from "../../routing/chain.ts";
-import type { RootKey } from "../../threads/prefix-types.ts";
 import { wordsOf } from "./hash-words.ts";
 import type { CacheMirror } from "./mirror.ts";
+import { PageTable } from "./page-table.ts";
 
-/** Ends of prompts that are remembered; the oldest give way. */
-const MOST_ENDS = 65_536;
 const SLICE = 256;
 
-/** The end of what is known of a prompt, inside a block. */
-interface OpenEnd {
-  /** Key of the last whole block, or the root. */
-  readonly key: RootKey;
-  /** Ids behind that block. */
-  readonly ids: readonly number[];
-}
-
 export class Pages {
-  private readonly ends = new Map<bigint, OpenEnd>();
+  private table: PageTable | undefined;
   private readonly key = new Int32Array(2);
-  /** What was stored last. */
+  /** The block that the last page is in, and how many of its ids have come; 0: it begins with the next page. */
+  private block = new Uint32Array(0);
+  private filled = 0;
+  /** The page that was stored last, if it ends inside of the block. */
   private last: bigint | undefined;
 
   constructor(private readonly mirror: CacheMirror) {}
 
-  /** What is stored from now on was told later: the ends so far were ends for a while, and others may go on there, too. */
-  settle(): void {
-    this.last = undefined;
-  }
-
   clear(): void {
-    this.ends.clear();
+    this.table = undefined;
     this.last = undefined;
   }
 
   *stored(event: KvStored): Generator<void, void, void> {
-    const { mirror } = this;
-    const { hashes, tokenIds, blockSize: page, parent } = event;
+    const { mirror, key } = this;
+    const { hashes, tokenIds, blockSize: page } = event;
     const size = mirror.blockSize!;
-    let start = parent === undefined ? { key: mirror.root(event), ids: [] } : this.place(parent);
-    if (start === undefined) {
+    if (this.block.length !== size) this.block = new Uint32Array(size);
+    if (!this.goTo(event)) {
       mirror.orphan(hashes.length);
       return;
     }
-    if (parent !== undefined && parent === this.last) this.ends.delete(parent); // a prompt that goes on page by page
-    this.last = hashes.at(-1);
-    let [hi, lo] = start.key;
-    const block = new Uint32Array(size);
-    block.set(start.ids);
+    this.table ??= new PageTable(size);
+    const { table, block } = this;
     const words = wordsOf(hashes);
-    let filled = start.ids.length;
     for (let i = 0; i < hashes.length; i++) {
-      block.set(tokenIds.subarray(i * page, (i + 1) * page), filled);
-      filled += page;
-      if (filled === size) {
-        chainBlock(hi, lo, block, 0, size, this.key);
-        [hi, lo] = [this.key[0]!, this.key[1]!];
-        mirror.add(hi, lo, words[2 * i]!, words[2 * i + 1]!);
-        filled = 0;
+      const [low, high] = [words[2 * i]!, words[2 * i + 1]!];
+      const from = this.filled;
+      for (let id = 0; id < page; id++) block[from + id] = tokenIds[i * page + id]!;
+      this.filled = from + page;
+      if (this.filled === size) {
+        chainBlock(key[0]!, key[1]!, block, 0, size, key);
+        mirror.add(key[0]!, key[1]!, low, high);
+        this.filled = 0;
+      } else {
+        if (from === 0) table.begin(key[0]!, key[1]!, NO_IDS);
+        table.put(low, high, block, from, this.filled);
       }
       if (i % SLICE === SLICE - 1) yield;
     }
-    if (filled === 0) return;
-    start = { key: [hi, lo], ids: Array.from(block.subarray(0, filled)) };
-    this.ends.set(hashes.at(-1)!, start);
-    if (this.ends.size > MOST_ENDS) this.ends.delete(this.ends.keys().next().value!);
+    this.last = this.filled === 0 ? undefined : hashes.at(-1);
   }
 
-  /** True if it was the open end of a prompt. */
+  /** True if a page ended inside of a block with it. */
   removed(hash: bigint): boolean {
-    return this.ends.delete(hash);
+    this.last = undefined;
+    const words = wordsOf(BigInt64Array.of(hash));
+    return this.table?.delete(words[0]!, words[1]!) === true;
   }
 
-  private place(parent: bigint): OpenEnd | undefined {
-    const key = this.mirror.keyOf(parent);
-    return key === undefined ? this.ends.get(parent) : { key, ids: [] };
+  /** To where the event goes on. False: that is not known. */
+  private goTo(event: KvStored): boolean {
+    const { mirror, table, key } = this;
+    const { parent } = event;
+    if (parent !== undefined && parent === this.last) return true;
+    this.filled = 0;
+    const start = parent === undefined ? mirror.root(event) : mirror.keyOf(parent);
+    if (start !== undefined) {
+      [key[0], key[1]] = start;
+      return true;
+    }
+    const words = wordsOf(BigInt64Array.of(parent!));
+    const open = table?.find(words[0]!, words[1]!);
+    if (open === undefined) return false;
+    [key[0], key[1]] = open.key;
+    this.block.set(open.ids);
+    this.filled = open.ids.length;
+    // the block as it was may have gone on in another way; and what was gone on from will be again
+    table!.begin(key[0]!, key[1]!, open.ids);
+    table!.put(words[0]!, words[1]!, this.block, this.filled, this.filled);
+    return true;
   }
 }
+
+const NO_IDS = new Uint32Array(0);
