@@ -1,6 +1,8 @@
 /** Which workers can take a request now, and why the others cannot. */
 import { fieldsOf } from "../engines/features.ts";
 import { UnsupportedError } from "../errors.ts";
+import { namedIn } from "../routing/policies/target.ts";
+import type { Leg } from "../routing/policy.ts";
 import { type FleetBoard, WorkerState, type WorkerStateCode } from "../threads/fleet-board.ts";
 import type { Seat } from "./crew.ts";
 import type { LeaseAsk } from "./lease.ts";
@@ -15,6 +17,8 @@ export class Candidates {
   private readonly avoided: Seat[] = [];
   /** Their circuit breakers are not closed. */
   readonly broken: Seat[] = [];
+  /** The one that the client names, where it is the only one left. */
+  private only: Seat | undefined;
 
   constructor(private readonly board: FleetBoard) {}
 
@@ -26,6 +30,7 @@ export class Candidates {
   sort(seats: readonly Seat[], { needs = 0, tried, rank, kind, isIdle = false }: LeaseAsk, now: number): void {
     const { board, reachable, avoided, broken } = this;
     this.isAble = false;
+    this.only = undefined;
     reachable.length = avoided.length = broken.length = 0;
     for (const seat of seats) {
       const { slot, worker } = seat;
@@ -39,6 +44,24 @@ export class Candidates {
         if (!isIdle) broken.push(seat);
       } else (board.isAvoided(slot, now) ? avoided : reachable).push(seat);
     }
+  }
+
+  /**
+   * A client names a worker. That one is asked, also where it could not be reached a moment ago or is to be tried behind its circuit breaker;
+   * and no other one is tried instead, unless the name may be that of the other half of a pair and nobody else is left for this one.
+   */
+  aim(target: string, leg: Leg): void {
+    const { reachable, avoided, broken } = this;
+    if (namedIn(reachable, target) === undefined) {
+      const seat = namedIn(avoided, target);
+      if (seat !== undefined) reachable.push(seat);
+      else this.only = namedIn(broken, target);
+    }
+    if (this.only !== undefined) {
+      reachable.length = avoided.length = 0;
+      broken[0] = this.only;
+      broken.length = 1;
+    } else if (leg === "regular" || this.closed.length > 0) broken.length = 0;
   }
 
   /** Of a worker, for people to read. */
@@ -57,7 +80,8 @@ export class Candidates {
     if (board.state(slot) !== WorkerState.ready) return this.stateOf(slot);
     if (tried !== undefined && wasTried(seat, tried)) return "tried";
     if (!board.breaker.isClosed(slot)) return `breaker ${board.breaker.state(slot)}`;
-    return this.closed.includes(seat) ? undefined : "could not be reached a moment ago";
+    if (this.closed.includes(seat)) return undefined;
+    return this.only === undefined ? "could not be reached a moment ago" : "another worker is named";
   }
 }
 

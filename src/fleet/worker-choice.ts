@@ -1,6 +1,6 @@
 /** Which worker gets a request. */
 
-import { NoWorkersError } from "../errors.ts";
+import { NoWorkersError, TargetWorkerError } from "../errors.ts";
 import type { RouteAsk } from "../routing/ask.ts";
 import { type LoadOf, leastLoad } from "../routing/least-load.ts";
 import type { Branch, Choice, PolicyContext } from "../routing/policy.ts";
@@ -132,6 +132,7 @@ export class WorkerChoice {
     const { candidates } = this;
     candidates.sort(crew.seats, ask, now);
     if (!candidates.isAble && crew.seats.length > 0) throw unsupported(crew.model, crew.seats, ask.needs ?? 0);
+    if (ask.route?.target !== undefined) candidates.aim(ask.route.target, crew.leg);
   }
 
   /**
@@ -152,8 +153,8 @@ export class WorkerChoice {
 
   private choose(crew: Crew, ask: LeaseAsk, tokens: number, now: number, zone: string | undefined): Choice<Seat> {
     const { closed } = this.candidates;
-    if (closed.length === 0) throw this.nobody(crew.model, now);
     const route: RouteAsk = ask.route ?? { tokens };
+    if (closed.length === 0) throw this.nobody(crew, route, now);
     const choice = crew.policy.choose(closed, route, this.contextOf(crew, now));
     return zone === undefined ? choice : this.nearest(choice, zone);
   }
@@ -186,7 +187,8 @@ export class WorkerChoice {
     this.routing.index.promise(chain, Math.floor(matchedTokens / chain.blockSize), worker.member, now);
   }
 
-  private nobody(model: string, now: number): NoWorkersError {
+  private nobody({ model, leg }: Crew, { target }: RouteAsk, now: number): NoWorkersError | TargetWorkerError {
+    if (target !== undefined && leg === "regular") return new TargetWorkerError(target);
     const { breaker } = this.around.board;
     let wait = Number.POSITIVE_INFINITY;
     for (const { slot } of this.candidates.broken) wait = Math.min(wait, breaker.waitMs(slot, now));

@@ -13,7 +13,7 @@ const SESSION_HEADERS = ["x-claude-code-session-id", "session-id", "session_id",
  */
 export function routeHints(headers: Headers | undefined, body: unknown): RouteHints | undefined {
   const routingKey = headerOf(headers, "x-smg-routing-key");
-  const target = headerOf(headers, "x-smg-target-worker");
+  const target = headers?.get("x-smg-target-worker")?.trim() || undefined; // of any length: who names a worker wants no other
   const sessionKey = sessionOfBody(body) ?? sessionOfHeaders(headers);
   if (routingKey === undefined && target === undefined && sessionKey === undefined) return undefined;
   return { routingKey, sessionKey, target };

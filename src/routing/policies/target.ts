@@ -9,6 +9,18 @@ const withoutSlash = (url: string): string => (url.endsWith("/") ? url.slice(0, 
  * worker wants no other. Of a request in two parts, a name may be that of the other part's worker: then undefined.
  */
 export function targetOf<C extends Candidate>(candidates: readonly C[], target: string, leg: Leg): C | undefined {
+  let found = namedIn(candidates, target);
+  const number = target.trim();
+  if (found === undefined && /^\d{1,6}$/.test(number)) found = candidates[Number(number)];
+  if (found === undefined && leg === "regular") throw new TargetWorkerError(number);
+  return found;
+}
+
+/** The one of this id, else of this URL. */
+export function namedIn<C extends Pick<Candidate, "id" | "url">>(
+  candidates: readonly C[],
+  target: string,
+): C | undefined {
   const name = target.trim();
   const url = withoutSlash(name);
   let found: C | undefined;
@@ -16,7 +28,5 @@ export function targetOf<C extends Candidate>(candidates: readonly C[], target: 
     if (candidate.id === name) return candidate;
     if (withoutSlash(candidate.url) === url) found ??= candidate;
   }
-  if (found === undefined && /^\d{1,6}$/.test(name)) found = candidates[Number(name)];
-  if (found === undefined && leg === "regular") throw new TargetWorkerError(name);
   return found;
 }

@@ -221,6 +221,37 @@ describe("a client's word", () => {
     expect(() => explain({ route: { tokens: 1, target: "nobody" } })).toThrow(TargetWorkerError);
   });
 
+  test("holds where others are to be tried behind their circuit breakers, or went unreached a moment ago", () => {
+    const [one, two, bad] = [worker("one"), worker("two"), worker("bad")];
+    serve(one, two, bad);
+    const to = (target: string): LeaseAsk => ({ route: { tokens: 1, target } });
+    const fail = (at: number) => board.breaker.count(bad.slot, 0, true, false, at);
+    fail(view.clock.now() - 61_000); // its breaker is half open: any request might try it
+    expect([explain(to("two")).chosen, ...sent([to("two"), to("1")])]).toEqual(["two", "two", "two"]);
+    expect(() => lease(to("nobody"))).toThrow(TargetWorkerError);
+    expect([explain(to("bad")).branch, lease(to("bad"))]).toMatchObject(["probe", { isProbe: true, worker: bad }]);
+    expect(() => lease(to("bad"))).toThrow(TargetWorkerError); // it is being tried
+    expect(explain(to("bad")).candidates.map((its) => its.excluded)).toEqual([
+      "another worker is named",
+      "another worker is named",
+      "breaker half-open",
+    ]);
+    board.avoid(one.slot, 10_000, view.clock.now());
+    expect(sent([to("one"), to("two")])).toEqual(["one", "two"]);
+  });
+
+  test("of one half of a pair leaves the other half to whom it can be left", () => {
+    const [p, bad, d] = [
+      worker("p", { role: "prefill" }),
+      worker("bad", { role: "prefill" }),
+      worker("d", { role: "decode" }),
+    ];
+    serve(p, bad, d);
+    for (const { slot } of [bad, d]) board.breaker.count(slot, 0, true, false, view.clock.now() - 61_000);
+    const pair = view.leasePair(view.model("m"), { route: { tokens: 1, target: "p" } });
+    expect([pair.prefill.worker.id, pair.decode.worker.id, pair.decode.isProbe]).toEqual(["p", "d", true]);
+  });
+
   test("or the rank", () => {
     const first = worker("w", { rank: 0 });
     const ranks = [first, worker("w@1", { rank: 1, home: first.slot }), worker("w@2", { rank: 2, home: first.slot })];

@@ -19,13 +19,16 @@ describe("hints", () => {
     expect(routeHints(undefined, {})).toBeUndefined();
   });
 
-  test("are SMG's headers; what is empty or longer than any key counts as absent", () => {
+  test("are SMG's headers; what is empty or longer than any key counts as absent, but for a worker that nobody has", () => {
     expect(of({ "x-smg-routing-key": " team-a ", "X-SMG-Target-Worker": "grpc://a:1" })).toEqual({
       routingKey: "team-a",
       target: "grpc://a:1",
       sessionKey: undefined,
     });
-    expect(of({ "x-smg-routing-key": "  ", "x-smg-target-worker": "x".repeat(513) })).toBeUndefined();
+    expect(of({ "x-smg-routing-key": "  ", "x-smg-target-worker": " " })).toBeUndefined();
+    expect(of({ "x-smg-routing-key": "x".repeat(513) })).toBeUndefined();
+    const target = "x".repeat(513);
+    expect(of({ "x-smg-target-worker": target })).toMatchObject({ target });
   });
 
   test.each([
