@@ -8,6 +8,7 @@ import { engineKind, type WorkerEntry } from "./snapshot.ts";
 /** A worker, or a rank of one, that may be chosen. */
 export class Seat implements Candidate {
   readonly id: string;
+  /** Of a rank it is `URL@RANK`, as SMG writes it: what goes by addresses tells ranks apart. */
   readonly url: string;
   readonly slot: number;
   readonly member: number;
@@ -22,9 +23,9 @@ export class Seat implements Candidate {
     readonly worker: WorkerEntry,
     blockSize: number,
   ) {
-    const { facts } = worker;
+    const { facts, rank } = worker;
     this.id = worker.id;
-    this.url = worker.url;
+    this.url = rank === undefined ? worker.url : `${worker.url}@${rank}`;
     this.slot = worker.slot;
     this.member = worker.member ?? NO_MEMBER;
     this.priority = worker.priority ?? 50;

@@ -16,7 +16,7 @@ export function targetOf<C extends Candidate>(candidates: readonly C[], target: 
   return found;
 }
 
-/** The one of this id, else of this URL. */
+/** The one of this id, else of this URL: of several ranks the first, unless it is `URL@RANK`. */
 export function namedIn<C extends Pick<Candidate, "id" | "url">>(
   candidates: readonly C[],
   target: string,
@@ -26,7 +26,7 @@ export function namedIn<C extends Pick<Candidate, "id" | "url">>(
   let found: C | undefined;
   for (const candidate of candidates) {
     if (candidate.id === name) return candidate;
-    if (withoutSlash(candidate.url) === url) found ??= candidate;
+    if (withoutSlash(candidate.url) === url || candidate.url.startsWith(`${url}@`)) found ??= candidate;
   }
   return found;
 }

@@ -255,10 +255,28 @@ describe("a client's word", () => {
   test("or the rank", () => {
     const first = worker("w", { rank: 0 });
     const ranks = [first, worker("w@1", { rank: 1, home: first.slot }), worker("w@2", { rank: 2, home: first.slot })];
-    serve(...ranks.map((entry) => ({ ...entry, home: first.slot })));
+    serve(...ranks.map((entry) => ({ ...entry, url: first.url, home: first.slot })));
     expect([1, 2, 1].map((rank) => lease({ ...prompt(1), rank }).worker.rank)).toEqual([1, 2, 1]);
     expect(() => lease({ rank: 3 })).toThrow(NoWorkersError);
+    const to = (target: string) => lease({ route: { tokens: 1, target } }).worker.rank;
+    expect([to("w@2"), to("grpc://w:1@1"), to("grpc://w:1/")]).toEqual([2, 1, 0]);
   });
+
+  test.each(["consistent_hashing", "prefix_hash", "cache_aware"] as const)(
+    "that is a key spreads over ranks: %s",
+    (policy) => {
+      open(policy);
+      const first = worker("w", { rank: 0 });
+      const ranks = [1, 2, 3].map((rank) => worker(`w@${rank}`, { rank, url: first.url }));
+      serve(...[first, ...ranks].map((entry) => ({ ...entry, home: first.slot })));
+      const asks = Array.from({ length: 64 }, (_, i) => ({
+        route: { ...prompt(i, 320).route!, sessionKey: `key ${i}` },
+      }));
+      const went = sent(asks);
+      expect(new Set(went).size).toBe(4);
+      expect(sent(asks)).toEqual(went);
+    },
+  );
 });
 
 describe("ranks of a worker that failed", () => {
