@@ -150,7 +150,8 @@ export function startFleetControl(
   const kvEvents =
     prefix &&
     watchKvEvents({
-      workers: () => (config.kvEvents && looksAtCaches(config, everyone()) ? everyone() : []),
+      workers: everyone,
+      useful: () => toldOfCaches(config, everyone()),
       index: prefix,
       board,
       clock,
@@ -199,11 +200,19 @@ export function startFleetControl(
   };
 }
 
-/** Some policy goes by what caches hold: else nobody has a use for KV events. */
-function looksAtCaches(
-  { policy, prefillPolicy = policy, decodePolicy }: ServeConfig,
+/**
+ * Workers whose KV events are of use: where a policy goes by what caches hold, those of models that have a choice of caches. A lone
+ * worker's events would fill memory that nobody reads.
+ */
+function* toldOfCaches(
+  { kvEvents, policy, prefillPolicy = policy, decodePolicy }: ServeConfig,
   workers: Iterable<WorkerRecord>,
-): boolean {
-  const named = Array.from(workers, ({ spec }) => spec.labels?.["policy"]);
-  return [policy, prefillPolicy, decodePolicy, ...named].includes("cache_aware");
+): Generator<WorkerRecord> {
+  const all = [...workers];
+  const named = all.map(({ spec }) => spec.labels?.["policy"]);
+  if (!kvEvents || ![policy, prefillPolicy, decodePolicy, ...named].includes("cache_aware")) return;
+  const caches = new Map<string, number>();
+  for (const { found, members = [] } of all)
+    for (const model of found?.models ?? []) caches.set(model, (caches.get(model) ?? 0) + members.length);
+  for (const worker of all) if (worker.found?.models.some((model) => caches.get(model)! > 1)) yield worker;
 }

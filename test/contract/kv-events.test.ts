@@ -49,7 +49,10 @@ interface Fleet {
   readonly lines: string[];
 }
 
-async function fleet(urls: readonly string[], args: readonly string[] = []): Promise<Fleet> {
+/** There is another worker of the model, which gets no requests: the events of a lone one are of no use to anybody. */
+async function fleet(engines: readonly string[], args: readonly string[] = []): Promise<Fleet> {
+  const { port: besides } = await simulated([]);
+  const urls = [...engines, `grpc://127.0.0.1:${besides}`];
   const { values: config } = resolveOptions(serveOptions, {
     args: ["--worker-urls", ...urls, "--model-path", folder, ...args],
     env: {},

@@ -34,6 +34,8 @@ export interface KvBoard extends LoadBoard {
 
 export interface KvWatchOptions {
   readonly workers: () => Iterable<WorkerRecord>;
+  /** Those of them whose events are of use. One that is subscribed to stays so while it is there. */
+  readonly useful: () => Iterable<WorkerRecord>;
   readonly index: PrefixWriter;
   readonly board: KvBoard;
   readonly clock: Clock;
@@ -46,7 +48,7 @@ export interface KvWatchOptions {
 
 /** Subscribes to every worker that has KV events, and tends the index. */
 export function watchKvEvents(options: KvWatchOptions): KvWatch {
-  const { workers, index, board, clock, log, metrics, publish, work = workQueue() } = options;
+  const { workers, useful, index, board, clock, log, metrics, publish, work = workQueue() } = options;
   const engine = new EngineTable(index.capacity);
   const around = { clock, log, metrics, work, stores: { index, engine } };
   const feeds = new Map<WorkerRecord, KvFeed>();
@@ -93,9 +95,9 @@ export function watchKvEvents(options: KvWatchOptions): KvWatch {
   return {
     look() {
       const staying = new Set<WorkerRecord>();
-      for (const record of workers()) {
-        if (!record.life.isAlive) continue;
-        staying.add(record);
+      for (const record of workers()) if (record.life.isAlive) staying.add(record);
+      for (const record of useful()) {
+        if (!staying.has(record)) continue;
         if (!feeds.has(record) && sendsEvents(record)) feeds.set(record, feedOf(record, record.members ?? []));
       }
       for (const [record, feed] of feeds) {
