@@ -165,6 +165,7 @@ export class WorkerChoice {
     const { context } = this;
     context.model = crew.model;
     context.leg = crew.leg;
+    context.hasOthers = crew.seats.length > this.candidates.closed.length;
     context.now = now;
     return context;
   }

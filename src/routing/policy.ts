@@ -64,6 +64,8 @@ export type Leg = "regular" | "prefill" | "decode";
 export interface PolicyContext {
   readonly model: string;
   readonly leg: Leg;
+  /** There are more workers than the candidates: they may be back for the next request. */
+  readonly hasOthers?: boolean | undefined;
   readonly load: CandidateLoad;
   readonly index: PrefixIndex;
   readonly sticky: StickyTable;

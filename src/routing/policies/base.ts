@@ -60,7 +60,10 @@ export abstract class BasePolicy implements Policy {
       const target = this.target(candidates, ask.target, context);
       if (target !== undefined) return this.given(target, "target", ask, context);
     }
-    return candidates.length === 1 ? chosen(candidates[0]!, "only") : undefined;
+    if (candidates.length > 1) return undefined;
+    const only = candidates[0]!;
+    // what it is given now it will hold when the others are back
+    return context.hasOthers === true ? this.given(only, "only", ask, context) : chosen(only, "only");
   }
 
   private target<C extends Candidate>(candidates: readonly C[], target: string, context: PolicyContext): C | undefined {
@@ -137,6 +140,6 @@ export const chosen = <C extends Candidate>(worker: C, branch: Branch): Choice<C
 
 /** Member by member: a context may be an object of a class. */
 function withoutCounts(context: PolicyContext): PolicyContext {
-  const { model, leg, load, index, sticky, settings, now } = context;
-  return { model, leg, load, index, sticky, settings, now, random: () => context.random(), count: () => {} };
+  const { model, leg, hasOthers, load, index, sticky, settings, now } = context;
+  return { model, leg, hasOthers, load, index, sticky, settings, now, random: () => context.random(), count: () => {} };
 }

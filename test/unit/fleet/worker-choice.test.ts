@@ -106,6 +106,20 @@ describe("a prompt", () => {
     expect([board.bookings(), board.queuedTokens(one.slot), board.queuedTokens(two.slot)]).toEqual([0, 0, 0]);
   });
 
+  test("goes where its beginning went while nobody else was there", () => {
+    const [one, two] = [worker("one"), worker("two")];
+    serve(one, two);
+    board.setState(two.slot, WorkerState.unhealthy);
+    sent([prompt(1), prompt(2), prompt(1)]);
+    expect(chosen.map(({ choice }) => [choice.branch, choice.predictedTokens])).toEqual([
+      ["only", 0],
+      ["only", 0],
+      ["only", 1584],
+    ]);
+    board.setState(two.slot, WorkerState.ready);
+    expect(sent([prompt(1), prompt(2)])).toEqual(["one", "one"]);
+  });
+
   test("that workers say they hold is known to be there", () => {
     const [one, two] = [worker("one", { sendsEvents: true }), worker("two", { sendsEvents: true })];
     serve(one, two);
