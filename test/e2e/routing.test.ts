@@ -343,7 +343,7 @@ describe("HTTP workers", () => {
       const { tokenizers } = (await (await fetch(`${url}/v1/tokenizers`)).json()) as {
         tokenizers: { name: string; status?: string }[];
       };
-      return ready === COUNT && tokenizers.length === 1;
+      return ready === COUNT && tokenizers[0]?.status === "completed";
     }, 20_000);
   }, BUILD_MS);
 

@@ -32,6 +32,8 @@ export interface FeedWorker {
   readonly members: readonly number[];
   /** Its way now; undefined: there is none at the moment. */
   source(): KvSource | undefined;
+  /** It is being taken out: its connections end. */
+  isLeaving(): boolean;
   /** Something came of a request since a time, in milliseconds since 1970. */
   hasAnsweredSince(time: number): boolean;
   /** Its events come, or come no more, and the size of its blocks in the index, where they tell. */
@@ -154,7 +156,7 @@ export class KvFeed {
   }
 
   private ended(why: KvEnd, message: string): void {
-    if (this.isClosed) return;
+    if (this.isClosed || this.worker.isLeaving()) return;
     const { metrics, log } = this.around;
     this.callOffSilence();
     metrics.counter("smg_kv_event_subscription_failures_total", this.worker.url, why).add();

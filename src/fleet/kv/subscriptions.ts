@@ -80,6 +80,7 @@ export function watchKvEvents(options: KvWatchOptions): KvWatch {
         model: found.models[0]!,
         members,
         source: () => life.contact?.kvEvents?.(),
+        isLeaving: () => !life.isAlive,
         hasAnsweredSince: (time) => slotsOf(record).some((slot) => board.lastProgress(slot, clock.now()) > time),
         changed(sendsEvents, blockSize) {
           record.sendsEvents = sendsEvents;

@@ -48,6 +48,7 @@ function world({ ranks = 1, megabytes = 1 } = {}) {
   let give: (batch: KvBatch) => void = () => {};
   let end: (why: KvEnd, message: string) => void = () => {};
   let answeredAt = 0;
+  let isLeaving = false;
   const source: KvSource = {
     subscribe(onBatch, onEnd) {
       subscriptions++;
@@ -61,6 +62,7 @@ function world({ ranks = 1, megabytes = 1 } = {}) {
       model: "m",
       members,
       source: () => source,
+      isLeaving: () => isLeaving,
       hasAnsweredSince: (time) => answeredAt > time,
       changed: (sendsEvents, blockSize) => void changes.push(`${sendsEvents} ${blockSize ?? "-"}`),
       load() {},
@@ -89,6 +91,9 @@ function world({ ranks = 1, megabytes = 1 } = {}) {
     },
     giveLater: (one: KvBatch) => give(one),
     end: (why: KvEnd) => end(why, "told"),
+    leave: () => {
+      isLeaving = true;
+    },
     answered: () => {
       answeredAt = clock.now();
     },
@@ -225,6 +230,16 @@ describe("a subscription", () => {
     w.end("unimplemented");
     await w.clock.pass(3_600_000);
     expect([w.subscriptions(), w.changes, w.clock.waits]).toEqual([1, [], 0]);
+  });
+
+  test("that ends as its worker is taken out has not failed", () => {
+    const w = world();
+    w.give(batch(5, stored(1, 1)));
+    w.leave();
+    w.end("lost");
+    expect(w.counted("smg_kv_event_subscription_failures_total")).toBe(0);
+    w.feed.close();
+    expect(w.clock.waits).toBe(0);
   });
 
   test("that has ended leaves nothing to do of what it brought", () => {
