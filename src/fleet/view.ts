@@ -2,6 +2,7 @@ import type { Engine } from "../engines/engine.ts";
 import { Feature } from "../engines/features.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError, TargetWorkerError } from "../errors.ts";
+import { namedIn } from "../routing/policies/target.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import type { RetryBudget } from "../threads/limit-board.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -154,11 +155,12 @@ export class FleetView {
     return entry;
   }
 
-  /** Of a model with workers of both kinds: the kind of the one that is loaded least. */
-  kindOfNext(name: string): "tokens" | "http" {
+  /** Of a model with workers of both kinds: the kind of the one that `target` names, else of the one that is loaded least. */
+  kindOfNext(name: string, target?: string): "tokens" | "http" {
     const its = this.named(name);
     const seats = its === undefined ? [] : [...seatsOf(its.tokenWorkers), ...seatsOf(its.httpWorkers)];
-    const best = this.choice.best(seats);
+    const named = target === undefined ? undefined : namedIn(seats, target)?.worker;
+    const best = named ?? this.choice.best(seats);
     return best?.dialect === HTTP_DIALECT ? "http" : "tokens";
   }
 
@@ -305,7 +307,7 @@ export class FleetView {
     const its = this.named(name);
     if (its === undefined) throw this.unknown(name);
     const way = this.way(name);
-    const isHttp = way === "http" || (way === "both" && this.kindOfNext(name) === "http");
+    const isHttp = way === "http" || (way === "both" && this.kindOfNext(name, ask.route?.target) === "http");
     const legs = isHttp ? its.httpWorkers : its.tokenWorkers;
     if (!this.areSplit(legs)) return this.choice.explain(legs.regular, ask);
     const { needs = 0 } = ask;

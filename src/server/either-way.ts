@@ -47,7 +47,8 @@ export function eitherWay<S extends TSchema>(
   async function mixed(model: string, body: object, request: Request, its: ServerContext, scope: RequestScope) {
     const overHttp = (of: RequestScope) => passOn(model, body, request, its, of);
     const asTokens = async (of: RequestScope) => handle(checked(body), its, of);
-    const [first, second] = its.fleet.kindOfNext(model) === "http" ? [overHttp, asTokens] : [asTokens, overHttp];
+    const [first, second] =
+      its.fleet.kindOfNext(model, scope.route?.hints?.target) === "http" ? [overHttp, asTokens] : [asTokens, overHttp];
     const trial = trialScope(scope);
     let answer: Response;
     try {

@@ -89,3 +89,18 @@ test("what is wrong with a request is told by the kind that got it", async () =>
   }
   expect(new Set(statuses)).toEqual(new Set(["400 http", "400 tokens"]));
 });
+
+test("a worker that a client names answers, of whichever kind it is and whoever has less to do", async () => {
+  const { engine, worker, front } = await both(() => Response.json({ by: "http" }));
+  const [http, grpc] = [worker.url, `grpc://127.0.0.1:${engine.port}`];
+  for (const [target, by] of [http, grpc, grpc, grpc, http, http].map((url) => [
+    url,
+    url === http ? "http" : undefined,
+  ])) {
+    const reply = await front.post("/v1/chat/completions", CHAT, { headers: { "x-smg-target-worker": target! } });
+    expect(reply.status).toBe(200);
+    expect(((await reply.json()) as { by?: string }).by).toBe(by);
+  }
+  const refused = await front.post("/v1/chat/completions", CHAT, { headers: { "x-smg-target-worker": "nobody" } });
+  expect(refused.status).toBe(503);
+});
