@@ -142,10 +142,13 @@ export class KvFeed {
   private wait(): void {
     const next = this.late[0];
     if (!next) return;
-    this.timer = setTimeout(() => {
-      this.late.shift();
-      this.deliver(next.batch);
-      this.wait();
-    }, Math.max(0, next.due - performance.now()));
+    this.timer = setTimeout(
+      () => {
+        this.late.shift();
+        this.deliver(next.batch);
+        this.wait();
+      },
+      Math.max(0, next.due - performance.now()),
+    );
   }
 }
