@@ -15,6 +15,8 @@ import type { ChainKeys, PrefixMatch, PrefixSpan } from "./prefix-types.ts";
 
 /** Stretches of equal holders that are told apart in a chain; what is behind them is not looked at. */
 const MOST_SPANS = 64;
+/** Places that are fetched from memory at once. */
+const FETCHED = 8;
 const TRIES = 3;
 
 export class ChainMatch implements PrefixMatch {
@@ -119,28 +121,38 @@ export class ChainMatch implements PrefixMatch {
     const stamp = this.stamp;
     const last = count === 1 ? sets : this.look(count - 1);
     const lastStamp = this.stamp;
-    this.split(0, sets, stamp, count - 1, last);
+    this.split(0, sets, stamp, count - 1, last, count);
     if (last !== 0) this.end(count, last, lastStamp);
   }
 
-  private split(left: number, leftSets: number, leftStamp: number, right: number, rightSets: number): void {
+  /** `stride`: from `left` on, so many blocks apart, the places of blocks have come from memory already. */
+  private split(
+    left: number,
+    leftSets: number,
+    leftStamp: number,
+    right: number,
+    rightSets: number,
+    stride: number,
+  ): void {
     if (leftSets === rightSets || this.count === MOST_SPANS) return;
-    if (right - left === 1) {
+    const width = right - left;
+    if (width === 1) {
       if (leftSets !== 0) this.end(right, leftSets, leftStamp);
       return;
     }
-    let middle = (left + right) >> 1;
-    if (right - left > 3) {
-      // what is looked at next, on either side, comes from memory while this is
-      this.table.warm(this.chain.keys, (left + middle) >> 1, middle, middle);
-      this.table.warm(this.chain.keys, middle, right, (right - left + 2) >> 2);
+    let step = stride;
+    if (width <= stride) {
+      // memory is slow, but gives many places at once: so all are fetched that the next halvings may look at
+      step = Math.max(1, Math.ceil(width / FETCHED));
+      this.table.warm(this.chain.keys, left + step, right, step);
     }
+    let middle = left + Math.max(1, Math.floor(width / (2 * step))) * step;
     let sets = this.look(middle);
     // one block alone may have been thrown out of a full index
     if (sets === 0 && this.hasHoles && middle - left > 1) sets = this.look(--middle);
     const stamp = this.stamp;
-    this.split(left, leftSets, leftStamp, middle, sets);
-    this.split(middle, sets, stamp, right, rightSets);
+    this.split(left, leftSets, leftStamp, middle, sets, step);
+    this.split(middle, sets, stamp, right, rightSets, step);
   }
 
   private end(end: number, sets: number, stamp: number): void {
