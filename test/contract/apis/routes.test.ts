@@ -219,6 +219,7 @@ const UNKNOWN: Readonly<Record<string, object>> = {
   "/v1beta/interactions/:id/cancel": {},
   "PUT /workers/:id": { url: "grpc://10.0.0.1:50051" },
   "PATCH /workers/:id": { priority: 1 },
+  "/routing/explain": { model: MODEL, prompt: "a" },
   "/start_profile": {},
   "/stop_profile": {},
 };
@@ -243,7 +244,7 @@ describe("what is not there is told in the API's form by every handler", () => {
           openai: "invalid_request_error",
           anthropic: "not_found_error",
           google: "NOT_FOUND",
-          workers: "WORKER_NOT_FOUND",
+          workers: known === "/routing/explain" ? "MODEL_NOT_FOUND" : "WORKER_NOT_FOUND",
         }[answer.family],
       );
     }
