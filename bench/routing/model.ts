@@ -5,36 +5,18 @@
  *
  *     node scripts/bun.mjs bench/routing/model.ts [--shape NAME] [--policy NAME] [--no-events] [--seeds 3]
  */
+
 import { parseArgs } from "node:util";
+import { POLICY_NAMES } from "../../src/config/policy-names.ts";
+import { defaultRules } from "../../src/fleet/routing.ts";
 import { policyOf } from "../../src/routing/policies/index.ts";
-import {
-  type Candidate,
-  type CandidateLoad,
-  POLICY_NAMES,
-  type PolicyContext,
-  type PolicyName,
-} from "../../src/routing/policy.ts";
-import type { RoutingSettings } from "../../src/routing/settings.ts";
+import type { Candidate, CandidateLoad, PolicyContext, PolicyName } from "../../src/routing/policy.ts";
 import { MapIndex, MapSticky } from "../../test/unit/routing/map-index.ts";
 import { Random } from "../loadgen/random.ts";
 import { BLOCK, ModelEngine } from "./model-engine.ts";
 import { type Arrival, SHAPES, type Shape } from "./model-shapes.ts";
 
-const SETTINGS: RoutingSettings = {
-  cacheThreshold: 0.3,
-  balanceAbsThreshold: 64,
-  balanceRelThreshold: 1.5,
-  balanceTokenUsageThreshold: 1,
-  overloadTokenUsageThreshold: 1,
-  maxIdleMs: 14_400_000,
-  assignmentMode: "random",
-  prefixTokenCount: 256,
-  prefixHashLoadFactor: 1.25,
-  kvPressureWeight: 0.15,
-  defaultThroughput: 2000,
-  meanPrefillTokens: 1024,
-  bucketAdjustMs: 5000,
-};
+const SETTINGS = defaultRules().settings;
 
 /** One way between gateway and engine, and how old what an engine tells of its load is at most. */
 const WIRE_MS = 1;

@@ -2,10 +2,10 @@
  * The oracle: the policies of the gateway, but for what they know. Theirs is each engine's cache as it is now, and its queue to the
  * token; a gateway has events that come a little later, and counts what it sent.
  */
-import { routingOptions } from "../../src/config/routing-options.ts";
+
+import { defaultRules } from "../../src/fleet/routing.ts";
 import { policyOf } from "../../src/routing/policies/index.ts";
 import type { Candidate, CandidateLoad, PolicyContext, PolicyName, PrefixIndex } from "../../src/routing/policy.ts";
-import type { RoutingSettings } from "../../src/routing/settings.ts";
 import type { ChainKeys, PrefixMatch } from "../../src/threads/prefix-types.ts";
 import { StickyBoard } from "../../src/threads/sticky-board.ts";
 import { mixSeed, Random } from "../loadgen/random.ts";
@@ -16,21 +16,7 @@ const START = Date.UTC(2026, 0, 1);
 const NO_KEYS = new Int32Array(0);
 
 /** The gateway's defaults. */
-const SETTINGS: RoutingSettings = {
-  cacheThreshold: routingOptions.cacheThreshold.default,
-  balanceAbsThreshold: routingOptions.balanceAbsThreshold.default,
-  balanceRelThreshold: routingOptions.balanceRelThreshold.default,
-  balanceTokenUsageThreshold: routingOptions.balanceTokenUsageThreshold.default,
-  overloadTokenUsageThreshold: routingOptions.overloadTokenUsageThreshold.default,
-  maxIdleMs: routingOptions.maxIdleSecs.default * 1000,
-  assignmentMode: routingOptions.assignmentMode.default,
-  prefixTokenCount: routingOptions.prefixTokenCount.default,
-  prefixHashLoadFactor: routingOptions.prefixHashLoadFactor.default,
-  kvPressureWeight: routingOptions.leastLoadKvPressureWeight.default,
-  defaultThroughput: routingOptions.leastLoadDefaultThroughput.default,
-  meanPrefillTokens: routingOptions.leastLoadMeanPrefillTokens.default,
-  bucketAdjustMs: routingOptions.bucketAdjustIntervalSecs.default * 1000,
-};
+const SETTINGS = defaultRules().settings;
 
 /** The caches themselves in the place of an index of them; members are numbers of engines. */
 class Caches implements PrefixIndex {

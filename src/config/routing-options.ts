@@ -1,18 +1,6 @@
 import { MOST_SECONDS, type OptionTable } from "./option.ts";
+import { POLICY_NAMES } from "./policy-names.ts";
 import { parseWorkerAddress, WORKER_ADDRESS_HELP } from "./worker-address.ts";
-
-const POLICIES = [
-  "cache_aware",
-  "least_load",
-  "power_of_two",
-  "prefix_hash",
-  "consistent_hashing",
-  "bucket",
-  "manual",
-  "round_robin",
-  "random",
-  "passthrough",
-] as const;
 
 const addressProblem = (value: string): string | undefined =>
   parseWorkerAddress(value) === undefined ? `must be an address ${WORKER_ADDRESS_HELP}` : undefined;
@@ -37,7 +25,7 @@ export const routingOptions = {
   policy: {
     flag: "policy",
     type: "enum",
-    values: POLICIES,
+    values: POLICY_NAMES,
     default: "cache_aware",
     group: "Routing",
     help: "How a worker is chosen among those that can take a request; a worker's label `policy` says otherwise for its model.",
@@ -233,14 +221,14 @@ export const routingOptions = {
   prefillPolicy: {
     flag: "prefill-policy",
     type: "enum",
-    values: POLICIES,
+    values: POLICY_NAMES,
     group: "Disaggregation",
     help: "Policy among the workers that prefill; --policy, unless given.",
   },
   decodePolicy: {
     flag: "decode-policy",
     type: "enum",
-    values: POLICIES,
+    values: POLICY_NAMES,
     group: "Disaggregation",
     help: "Policy among the workers that decode; least_load, unless given.",
   },

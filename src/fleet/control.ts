@@ -20,6 +20,7 @@ import { ModelCatalog } from "./model-catalog.ts";
 import { watchProgress } from "./progress.ts";
 import { Publisher } from "./publisher.ts";
 import { WorkerRegistry } from "./registry.ts";
+import { routingRules } from "./routing.ts";
 import { startShare } from "./share.ts";
 import type { FleetSnapshot } from "./snapshot.ts";
 import { snapshotOf } from "./snapshot-of.ts";
@@ -204,13 +205,11 @@ export function startFleetControl(
  * Workers whose KV events are of use: where a policy goes by what caches hold, those of models that have a choice of caches. A lone
  * worker's events would fill memory that nobody reads.
  */
-function* toldOfCaches(
-  { kvEvents, policy, prefillPolicy = policy, decodePolicy }: ServeConfig,
-  workers: Iterable<WorkerRecord>,
-): Generator<WorkerRecord> {
+function* toldOfCaches(config: ServeConfig, workers: Iterable<WorkerRecord>): Generator<WorkerRecord> {
   const all = [...workers];
   const named = all.map(({ spec }) => spec.labels?.["policy"]);
-  if (!kvEvents || ![policy, prefillPolicy, decodePolicy, ...named].includes("cache_aware")) return;
+  const policies = [...Object.values(routingRules(config).policies), ...named];
+  if (!config.kvEvents || !policies.includes("cache_aware")) return;
   const caches = new Map<string, number>();
   for (const { found, members = [] } of all)
     for (const model of found?.models ?? []) caches.set(model, (caches.get(model) ?? 0) + members.length);

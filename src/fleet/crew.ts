@@ -1,7 +1,8 @@
 /** Workers of a model that do the same part of the work, as policies see them. */
 
+import { POLICY_NAMES } from "../config/policy-names.ts";
 import { policyOf } from "../routing/policies/index.ts";
-import { type Candidate, type Leg, POLICY_NAMES, type Policy, type PolicyName } from "../routing/policy.ts";
+import type { Candidate, Leg, Policy, PolicyName } from "../routing/policy.ts";
 import type { RoutingRules } from "./routing.ts";
 import { engineKind, type WorkerEntry } from "./snapshot.ts";
 

@@ -1,4 +1,7 @@
 /** What the threads of a gateway choose workers by. */
+import type { ValuesOf } from "../config/option.ts";
+import { resolveOptions } from "../config/resolve.ts";
+import { routingOptions } from "../config/routing-options.ts";
 import type { ServeConfig } from "../config/serve-options.ts";
 import type { Leg, PolicyName, PrefixIndex } from "../routing/policy.ts";
 import { prefixIndex } from "../routing/prefix-index.ts";
@@ -21,7 +24,8 @@ export interface Routing extends RoutingRules {
   readonly sticky: StickyTable;
 }
 
-const routingRules = (config: ServeConfig): RoutingRules => ({
+/** Some of the settings of `collie serve`, by their part in a choice. */
+export const routingRules = (config: ValuesOf<typeof routingOptions>): RoutingRules => ({
   policies: {
     regular: config.policy,
     prefill: config.prefillPolicy ?? config.policy,
@@ -56,26 +60,10 @@ export const routingOf = (config: ServeConfig, { prefix, sticky }: Boards, threa
 const SMALL_MB = 1;
 
 /** For a view that shares nothing with others. `rules` as set when nothing is set, unless given. */
-export function ownRouting(rules: RoutingRules = DEFAULT_RULES): Routing {
+export function ownRouting(rules: RoutingRules = defaultRules()): Routing {
   return { ...rules, index: prefixIndex(PrefixBoard.create(1, SMALL_MB), 0), sticky: StickyBoard.create() };
 }
 
-export const DEFAULT_RULES: RoutingRules = {
-  policies: { regular: "cache_aware", prefill: "cache_aware", decode: "least_load" },
-  blockSize: 16,
-  settings: {
-    cacheThreshold: 0.3,
-    balanceAbsThreshold: 64,
-    balanceRelThreshold: 1.5,
-    balanceTokenUsageThreshold: 1,
-    overloadTokenUsageThreshold: 1,
-    maxIdleMs: 14_400_000,
-    assignmentMode: "random",
-    prefixTokenCount: 256,
-    prefixHashLoadFactor: 1.25,
-    kvPressureWeight: 0.15,
-    defaultThroughput: 2000,
-    meanPrefillTokens: 1024,
-    bucketAdjustMs: 5000,
-  },
-};
+/** The rules when nothing is set. */
+export const defaultRules = (): RoutingRules =>
+  routingRules(resolveOptions(routingOptions, { args: [], env: {} }).values);

@@ -1,20 +1,9 @@
 /** How a worker is chosen among those that can take a request. */
+import type { POLICY_NAMES } from "../config/policy-names.ts";
 import type { ChainKeys, PrefixMatch, PrefixReader, RootKey, StickyTable } from "../threads/prefix-types.ts";
 import type { MediaSpan, RouteAsk } from "./ask.ts";
 import type { RoutingSettings } from "./settings.ts";
 
-export const POLICY_NAMES = [
-  "cache_aware",
-  "least_load",
-  "power_of_two",
-  "prefix_hash",
-  "consistent_hashing",
-  "bucket",
-  "manual",
-  "round_robin",
-  "random",
-  "passthrough",
-] as const;
 export type PolicyName = (typeof POLICY_NAMES)[number];
 
 /** What a policy knows of a worker, or of one rank of it. */

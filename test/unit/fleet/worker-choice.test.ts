@@ -1,15 +1,16 @@
 /** Which worker gets a request: the real policies over real boards. */
 import { beforeEach, describe, expect, test } from "bun:test";
+import { POLICY_NAMES } from "../../../src/config/policy-names.ts";
 import type { EngineFacts } from "../../../src/engines/facts.ts";
 import { Feature } from "../../../src/engines/features.ts";
 import { NoWorkersError, TargetWorkerError } from "../../../src/errors.ts";
 import { UNOBSERVED } from "../../../src/fleet/dispatch/observer.ts";
 import type { RouteReport } from "../../../src/fleet/explain.ts";
 import type { ChoiceNote, LeaseAsk, RouteTrace } from "../../../src/fleet/lease.ts";
-import { DEFAULT_RULES } from "../../../src/fleet/routing.ts";
+import { defaultRules } from "../../../src/fleet/routing.ts";
 import type { WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
-import { POLICY_NAMES, type PolicyName } from "../../../src/routing/policy.ts";
+import type { PolicyName } from "../../../src/routing/policy.ts";
 import { prefixIndex } from "../../../src/routing/prefix-index.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
@@ -40,7 +41,7 @@ function open(policy: PolicyName = "cache_aware", decode: PolicyName = "least_lo
   view = new FleetView(board, 0, () => new ScriptedEngine(), {
     clock: new FakeClock(),
     routing: {
-      ...DEFAULT_RULES,
+      ...defaultRules(),
       policies: { regular: policy, prefill: policy, decode },
       index: prefixIndex(prefix, 0),
       sticky: StickyBoard.create(),

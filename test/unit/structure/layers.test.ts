@@ -60,7 +60,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   template: ["errors.ts"],
   parsers: ["errors.ts"],
   media: ["errors.ts"],
-  routing: ["errors.ts", "boards"],
+  // the names of the policies are those of the setting
+  routing: ["errors.ts", "config", "boards"],
   engines: ["errors.ts", "http2", "protobuf"],
   generation: ["errors.ts", "tokenizer", "template", "parsers", "media", "routing", "engines"],
   hub: ["errors.ts", "tokenizer", "telemetry"],

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { POLICY_NAMES } from "../../../src/routing/policy.ts";
+import { POLICY_NAMES } from "../../../src/config/policy-names.ts";
 import {
   DECODE_TOKENS,
   FULLEST,

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { POLICY_NAMES } from "../../../../src/config/policy-names.ts";
 import { TargetWorkerError } from "../../../../src/errors.ts";
 import { policyOf } from "../../../../src/routing/policies/index.ts";
-import { POLICY_NAMES, type PolicyName } from "../../../../src/routing/policy.ts";
+import type { PolicyName } from "../../../../src/routing/policy.ts";
 import { random } from "../../generation/random.ts";
 import { idle, ids, prompt, Surroundings, worker, workers } from "./support.ts";
 

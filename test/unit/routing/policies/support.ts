@@ -1,5 +1,6 @@
 /** Workers, loads and surroundings for a policy to choose in. */
-import { routingOptions } from "../../../../src/config/routing-options.ts";
+
+import { defaultRules } from "../../../../src/fleet/routing.ts";
 import type { RouteAsk } from "../../../../src/routing/ask.ts";
 import type { Candidate, Choice, Policy, PolicyContext } from "../../../../src/routing/policy.ts";
 import type { RoutingSettings } from "../../../../src/routing/settings.ts";
@@ -7,21 +8,7 @@ import { random } from "../../generation/random.ts";
 import { MapIndex, MapSticky } from "../map-index.ts";
 
 /** The defaults of the options. */
-export const SETTINGS: RoutingSettings = {
-  cacheThreshold: routingOptions.cacheThreshold.default,
-  balanceAbsThreshold: routingOptions.balanceAbsThreshold.default,
-  balanceRelThreshold: routingOptions.balanceRelThreshold.default,
-  balanceTokenUsageThreshold: routingOptions.balanceTokenUsageThreshold.default,
-  overloadTokenUsageThreshold: routingOptions.overloadTokenUsageThreshold.default,
-  maxIdleMs: routingOptions.maxIdleSecs.default * 1000,
-  assignmentMode: routingOptions.assignmentMode.default,
-  prefixTokenCount: routingOptions.prefixTokenCount.default,
-  prefixHashLoadFactor: routingOptions.prefixHashLoadFactor.default,
-  kvPressureWeight: routingOptions.leastLoadKvPressureWeight.default,
-  defaultThroughput: routingOptions.leastLoadDefaultThroughput.default,
-  meanPrefillTokens: routingOptions.leastLoadMeanPrefillTokens.default,
-  bucketAdjustMs: routingOptions.bucketAdjustIntervalSecs.default * 1000,
-};
+export const SETTINGS = defaultRules().settings;
 
 export const NOW = Date.UTC(2030, 0, 1);
 export const BLOCK = 16;
