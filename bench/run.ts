@@ -1,4 +1,5 @@
 /** Measures Collie by itself: through the gateway, directly at the engine, and the difference. See docs/benchmarks.md. */
+
 import { statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { bulkGroup, type Cell, type Group, IDLE_CPU, IDLE_RSS, pacedGroup, READY, whyNotCounted } from "./lab/cells.ts";
@@ -8,7 +9,7 @@ import { collie, startGateway } from "./lab/gateways.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "./lab/machine.ts";
 import { figureLabel, table, withSpread, writeResult } from "./lab/output.ts";
 import { BINARY } from "./lab/paths.ts";
-import { StartError } from "./lab/processes.ts";
+import { runProgram } from "./lab/program.ts";
 import { runSession, type Session } from "./lab/session.ts";
 import type { LoadResult } from "./loadgen/result.ts";
 import { spread } from "./loadgen/stats.ts";
@@ -240,10 +241,4 @@ async function main(): Promise<number> {
   return failed.length === 0 ? 0 : 3;
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  if (!(error instanceof StartError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
+await runProgram(main);

@@ -3,6 +3,7 @@
  *
  *     npm run bench:threads -- [--rounds 3] [--streams 64,128,256,512] [--tokens 200] [--no-write]
  */
+
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { loadGateway } from "./lab/client.ts";
@@ -10,7 +11,8 @@ import { chooseEngine, startEngine } from "./lab/engine.ts";
 import { collie, type GatewayKind, startGateway } from "./lab/gateways.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "./lab/machine.ts";
 import { table, withSpread, writeResult } from "./lab/output.ts";
-import { type Cores, PINNED, StartError } from "./lab/processes.ts";
+import { type Cores, PINNED } from "./lab/processes.ts";
+import { runProgram } from "./lab/program.ts";
 import type { LoadResult } from "./loadgen/result.ts";
 import { spread } from "./loadgen/stats.ts";
 
@@ -162,10 +164,4 @@ async function main(): Promise<number> {
   return [...cells[1].values(), ...cells[2].values()].flat().some((r) => r.errors > 0) ? 3 : 0;
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  if (!(error instanceof StartError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
+await runProgram(main);

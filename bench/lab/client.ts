@@ -4,19 +4,13 @@ import type { IdleReading } from "../loadgen/idle.ts";
 import { readIdle } from "../loadgen/idle.ts";
 import type { LoadResult } from "../loadgen/result.ts";
 import { ROOT } from "./paths.ts";
-import { bookChild, type Cores, onCore, type Running, StartError } from "./processes.ts";
+import { type Cores, type Running, runToEnd, StartError } from "./processes.ts";
 
 /** Runs a measuring program, on core 1 unless told otherwise; one result a repeat. Errors in the load are in the results. */
 async function measure(script: string, args: readonly string[], core: Cores = 1): Promise<LoadResult[]> {
-  const child = Bun.spawn(onCore(core, [process.execPath, "run", join(ROOT, "bench", script), "--json", ...args]), {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, problems] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  const status = await child.exited;
-  bookChild(child);
-  if (status !== 0 && status !== 3) throw new StartError(`${script} ended with status ${status}: ${problems.trim()}`);
+  const command = [process.execPath, "run", join(ROOT, "bench", script), "--json", ...args];
+  const { status, out, problems } = await runToEnd(core, command);
+  if (status !== 0 && status !== 3) throw new StartError(`${script} ended with status ${status}: ${problems}`);
   return out
     .trim()
     .split("\n")

@@ -34,8 +34,17 @@ export function onCore(core: Cores, command: readonly string[]): string[] {
 let spentMs = 0;
 
 /** Books the CPU of a child that has ended. */
-export function bookChild(child: Subprocess): void {
+function bookChild(child: Subprocess): void {
   spentMs += Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
+}
+
+/** Runs a program to its end, bound as `onCore` binds it, and books its CPU. */
+export async function runToEnd(core: Cores, command: readonly string[]) {
+  const child = Bun.spawn(onCore(core, command), { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [out, problems] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const status = await child.exited;
+  bookChild(child);
+  return { status, out, problems: problems.trim() };
 }
 
 /** CPU of all ended children and of this process, in milliseconds: against the machine's, it shows who else was at work. */

@@ -1,11 +1,12 @@
 /** Compares Collie with SMG: the same cells, by turns, in one run. See docs/benchmarks.md. */
+
 import { parseArgs } from "node:util";
 import { bulkGroup, pacedGroup } from "../lab/cells.ts";
 import { chooseEngine } from "../lab/engine.ts";
 import { collie, type GatewayKind } from "../lab/gateways.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
 import { writeResult } from "../lab/output.ts";
-import { StartError } from "../lab/processes.ts";
+import { runProgram } from "../lab/program.ts";
 import { runSession } from "../lab/session.ts";
 import { compareAll, comparisonTable, type Life, problems, type Side } from "./compare.ts";
 import { PeerError, smg } from "./setup.ts";
@@ -120,10 +121,4 @@ async function main(): Promise<number> {
   return doubts.length === 0 ? 0 : 3;
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  if (!(error instanceof PeerError || error instanceof StartError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
+await runProgram(main, PeerError);

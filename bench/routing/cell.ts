@@ -1,7 +1,7 @@
 /** One cell: fresh engines, fresh gateways, a warm-up that is thrown away, and a shape's stream. */
 import { join } from "node:path";
 import { ROOT } from "../lab/paths.ts";
-import { bookChild, onCore, StartError } from "../lab/processes.ts";
+import { runToEnd, StartError } from "../lab/processes.ts";
 import { cpuBetween, readCpu, withChildren } from "../loadgen/procfs.ts";
 import { type EngineFleet, type FleetWork, startEngines, workBetween } from "./engine-fleet.ts";
 import { type RoutingGateway, type RunningRoutingGateway, startRouting } from "./gateways.ts";
@@ -79,14 +79,7 @@ async function send(
   const flags = ["--shape", shape.id, "--seed", String(seed), "--seconds", String(seconds)];
   const urls = gateways.flatMap(({ url }) => ["--url", url]);
   const script = join(ROOT, "bench", "routing", "send.ts");
-  const child = Bun.spawn(onCore(1, [process.execPath, "run", script, ...flags, ...urls, ...keys]), {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, problems] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  const status = await child.exited;
-  bookChild(child);
-  if (status !== 0) throw new StartError(`the client ended with status ${status}: ${problems.trim()}`);
+  const { status, out, problems } = await runToEnd(1, [process.execPath, "run", script, ...flags, ...urls, ...keys]);
+  if (status !== 0) throw new StartError(`the client ended with status ${status}: ${problems}`);
   return JSON.parse(out) as SendResult;
 }

@@ -1,9 +1,10 @@
 /** What choosing by caches costs: CPU per request of a gateway with cache_aware, less that with round_robin. See docs/benchmarks.md. */
+
 import { parseArgs } from "node:util";
 import { loadGateway } from "../lab/client.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
 import { table, writeResult } from "../lab/output.ts";
-import { StartError } from "../lab/processes.ts";
+import { runProgram } from "../lab/program.ts";
 import { quantile } from "../loadgen/stats.ts";
 import { PeerError } from "../peer/setup.ts";
 import { startEngines } from "./engine-fleet.ts";
@@ -137,10 +138,4 @@ async function main(): Promise<number> {
   return all.some(({ errors }) => errors > 0) ? 3 : 0;
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  if (!(error instanceof StartError || error instanceof PeerError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
+await runProgram(main, PeerError);

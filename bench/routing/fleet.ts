@@ -1,10 +1,11 @@
 /** Routing quality: every policy of Collie and of SMG before the same simulated engines and streams. See docs/benchmarks.md. */
+
 import { parseArgs } from "node:util";
 import type { PolicyName } from "../../src/routing/policy.ts";
 import { defaultCoreOptions } from "../../src/simulator/core/options.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
 import { writeResult } from "../lab/output.ts";
-import { StartError } from "../lab/processes.ts";
+import { runProgram } from "../lab/program.ts";
 import { PeerError } from "../peer/setup.ts";
 import { type CellResult, runCell } from "./cell.ts";
 import { OWN_POLICIES, ownGateway, PEER_POLICIES, peerGateway, type RoutingGateway } from "./gateways.ts";
@@ -136,10 +137,4 @@ async function main(): Promise<number> {
   return doubts.length === 0 ? 0 : 3;
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  if (!(error instanceof StartError || error instanceof PeerError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
+await runProgram(main, PeerError);

@@ -1,8 +1,10 @@
 /** How much of the cache hits is left when several gateways share a fleet, each seeing a part of the traffic. See docs/benchmarks.md. */
+
 import { parseArgs } from "node:util";
 import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
 import { table, withSpread, writeResult } from "../lab/output.ts";
-import { accepts, freePort, type Running, StartError, start, untilTrue } from "../lab/processes.ts";
+import { accepts, freePort, type Running, start, untilTrue } from "../lab/processes.ts";
+import { runProgram } from "../lab/program.ts";
 import { spread } from "../loadgen/stats.ts";
 import { PeerError } from "../peer/setup.ts";
 import { type CellResult, runCell } from "./cell.ts";
@@ -168,10 +170,4 @@ async function main(): Promise<number> {
   return all.some(({ rows }) => rows.some((row) => row.results.some((r) => r.sent.errors > 0))) ? 3 : 0;
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  if (!(error instanceof StartError || error instanceof PeerError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
+await runProgram(main, PeerError);

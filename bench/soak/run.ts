@@ -1,9 +1,10 @@
 /** The soak: a fleet under load and mischief, and nothing may be lost. See docs/benchmarks.md.   npm run soak -- [flags] */
+
 import { parseArgs } from "node:util";
 import { collieBinary } from "../../test/e2e/support/binary.ts";
 import { describeMachine, machineText } from "../lab/machine.ts";
 import { writeResult } from "../lab/output.ts";
-import { StartError } from "../lab/processes.ts";
+import { runProgram } from "../lab/program.ts";
 import { residentBytes } from "../loadgen/procfs.ts";
 import { mixSeed, Random } from "../loadgen/random.ts";
 import { checkSoak, Verdicts } from "./checks.ts";
@@ -163,10 +164,4 @@ async function main(): Promise<number> {
   }
 }
 
-try {
-  process.exit(await main());
-} catch (error) {
-  if (!(error instanceof StartError)) throw error;
-  console.error(error.message);
-  process.exit(1);
-}
+await runProgram(main);
