@@ -27,13 +27,20 @@ export interface KvRemoved {
 
 export type KvEvent = KvStored | KvRemoved | { readonly kind: "cleared" };
 
+export interface KvSnapshot {
+  readonly index: number;
+  readonly count: number;
+  /** Who tells of it did not hear all that came before: there may be more. */
+  readonly isPartial?: boolean;
+}
+
 export interface KvBatch {
   readonly sequence: number;
   /** Data-parallel rank. */
   readonly rank: number;
   readonly events: readonly KvEvent[];
   /** A piece of what the cache holds in all. */
-  readonly snapshot?: { readonly index: number; readonly count: number } | undefined;
+  readonly snapshot?: KvSnapshot | undefined;
   readonly load?: RankLoad | undefined;
   /** It brings a load and nothing else, under the number of the batch before. */
   readonly isLoadOnly: boolean;

@@ -10,6 +10,7 @@ import { type Crew, NO_MEMBER, type Seat } from "./crew.ts";
 import type { EnginePool } from "./engine-pool.ts";
 import { type RouteReport, reportOf } from "./explain.ts";
 import type { ChoiceNote, LeaseAsk } from "./lease.ts";
+import { LonePrompts } from "./lone-prompts.ts";
 import { Place, type Surroundings } from "./place.ts";
 import type { Routing } from "./routing.ts";
 import type { WorkerEntry } from "./snapshot.ts";
@@ -25,6 +26,7 @@ export class WorkerChoice {
   private readonly plainLoad: LoadOf<Seat>;
   private readonly candidates: Candidates;
   private readonly context: Mutable<PolicyContext>;
+  private readonly lone = new LonePrompts();
   private crew: Crew | undefined;
   /** Places that were booked: among kinds of workers that are loaded alike it decides. */
   private turn = 0;
@@ -82,6 +84,7 @@ export class WorkerChoice {
       if (!board.book(slot, thread, booked, now)) continue;
       this.turn++;
       if (choice !== undefined) this.promise(choice, now);
+      if (crew.seats.length === 1) this.lone.keep(crew, seat, ask.route, now);
       const note: ChoiceNote = {
         policy: crew.policy.name,
         branch: choice?.branch ?? "probe",
@@ -130,6 +133,7 @@ export class WorkerChoice {
   /** Sorts the workers of a crew into those that can take the request, and the rest. */
   private look(crew: Crew, ask: LeaseAsk, now: number): void {
     const { candidates } = this;
+    if (crew.seats.length > 1) this.lone.pour(crew, this.routing.index, () => this.around.clock.now());
     candidates.sort(crew.seats, ask, now);
     if (!candidates.isAble && crew.seats.length > 0) throw unsupported(crew.model, crew.seats, ask.needs ?? 0);
     if (ask.route?.target !== undefined) candidates.aim(ask.route.target, crew.leg);

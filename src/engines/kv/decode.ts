@@ -224,12 +224,14 @@ const isDeviceTier = (tier: number): boolean => tier === 0 || tier === TIER_DEVI
 function readSnapshot(r: WireReader): NonNullable<KvBatch["snapshot"]> {
   let index = 0;
   let count = 0;
+  let unknownBefore = 0;
   while (r.next()) {
     if (r.field === 1) index = r.varint();
     else if (r.field === 2) count = r.varint();
+    else if (r.field === 4) unknownBefore = r.varint();
     else r.skip();
   }
-  return { index, count };
+  return { index, count, ...(unknownBefore > 0 && { isPartial: true }) };
 }
 
 /** EngineLoad. What it may leave out is undefined. */

@@ -6,7 +6,7 @@ export type KvStep =
   | "next"
   /** Some in between were missed. */
   | "gap"
-  /** The engine counts from the start: it is another one, or forgot all. */
+  /** The engine counts from the start, or this goes on where nobody has listened: what was told before is void. */
   | "restart"
   /** It was there already. */
   | "old";
@@ -16,19 +16,57 @@ const FAR = 1000;
 
 export class KvCursor {
   private readonly last = new Map<number, number>();
+  /** The same at the end of the subscription before. */
+  private readonly before: ReadonlyMap<number, number>;
+  /** Ranks of which all was told that they hold. */
+  private readonly whole: Set<number>;
 
-  /** The first of a rank follows anything. */
-  step({ sequence, rank, events, snapshot }: KvBatch): KvStep {
-    const last = this.last.get(rank);
-    if (snapshot?.index === 0) return this.moved(rank, sequence, "restart");
-    if (last === undefined || sequence === last + 1) return this.moved(rank, sequence, "next");
-    if (sequence > last) return this.moved(rank, sequence, "gap");
-    const isNew = (sequence < last && (sequence <= 1 || sequence < last - FAR)) || events[0]?.kind === "cleared";
-    return isNew ? this.moved(rank, sequence, "restart") : "old";
+  /** `before`: the cursor of a subscription that was lost. Where this one goes on at the next number, nothing was missed. */
+  constructor(before?: KvCursor) {
+    this.before = new Map(before && [...before.before, ...before.last]);
+    this.whole = new Set(before?.whole);
   }
 
-  private moved(rank: number, sequence: number, step: KvStep): KvStep {
+  /** Ranks that were heard of. */
+  get ranks(): number {
+    return new Set([...this.before.keys(), ...this.last.keys()]).size;
+  }
+
+  /** What it has and is used again and again would never be told otherwise. */
+  isWhole(rank: number): boolean {
+    return this.last.has(rank) && this.whole.has(rank);
+  }
+
+  get areWhole(): boolean {
+    for (const rank of this.last.keys()) if (!this.whole.has(rank)) return false;
+    return this.last.size > 0;
+  }
+
+  /** The first of a rank follows anything, but what was told before. */
+  step(batch: KvBatch): KvStep {
+    const step = this.stepOf(batch);
+    if (step === "old") return step;
+    const { rank, sequence, snapshot, events } = batch;
+    const isFirst = !this.last.has(rank) && !this.before.has(rank);
     this.last.set(rank, sequence);
+    const isAnew = step === "restart" || isFirst;
+    if (snapshot?.isPartial === true) this.whole.delete(rank);
+    else if ((isAnew && sequence <= 1) || snapshot?.index === 0 || events.some(({ kind }) => kind === "cleared"))
+      this.whole.add(rank);
+    else if (step !== "next") this.whole.delete(rank);
     return step;
+  }
+
+  private stepOf({ sequence, rank, events, snapshot }: KvBatch): KvStep {
+    const last = this.last.get(rank);
+    if (snapshot?.index === 0) return "restart";
+    if (last === undefined) {
+      const before = this.before.get(rank);
+      return before === undefined || (sequence === before + 1 && sequence > 1) ? "next" : "restart";
+    }
+    if (sequence === last + 1) return "next";
+    if (sequence > last) return "gap";
+    const isNew = (sequence < last && (sequence <= 1 || sequence < last - FAR)) || events[0]?.kind === "cleared";
+    return isNew ? "restart" : "old";
   }
 }

@@ -46,11 +46,15 @@ export class KvFeed {
   private readonly mirrors: readonly CacheMirror[];
   private subscription: KvSubscription | undefined;
   private cursor = new KvCursor();
+  /** That of a subscription that was lost, while what it told still stands. */
+  private kept: KvCursor | undefined;
   /** Events came since the last subscription. */
   private isFed = false;
   /** Events came at any time. */
   private wasFed = false;
   private told: string | undefined;
+  /** Members of which the index has it that all is told. */
+  private readonly exact = new Set<number>();
   private pauseMs = FIRST_PAUSE_MS;
   private waiting = 0;
   private isPaused = false;
@@ -83,7 +87,7 @@ export class KvFeed {
       this.again();
       return;
     }
-    this.cursor = new KvCursor();
+    this.cursor = new KvCursor(this.kept);
     this.isFed = false;
     this.isPaused = false;
     let isOver = false;
@@ -140,9 +144,9 @@ export class KvFeed {
     this.tell(true);
   }
 
-  /** The first events of a subscription: whatever happened since the one before was not told. */
+  /** The first events of a subscription: what happened since the one before was not told, unless the numbers go on. */
   private begin(): void {
-    if (this.wasFed) for (const mirror of this.mirrors) mirror.clear();
+    if (this.wasFed && this.kept === undefined) for (const mirror of this.mirrors) mirror.clear();
     this.isFed = true;
     this.wasFed = true;
     this.pauseMs = FIRST_PAUSE_MS;
@@ -162,7 +166,10 @@ export class KvFeed {
     metrics.counter("smg_kv_event_subscription_failures_total", this.worker.url, why).add();
     log.debug("the subscription to a worker's KV events has ended", { worker: this.worker.url, why, problem: message });
     if (why !== "lost") for (const mirror of this.mirrors) mirror.clear();
-    const { isFed } = this;
+    const { isFed, cursor } = this;
+    // of ranks that are one in the index, none can begin anew by itself
+    const canGoOn = why === "lost" && (this.mirrors.length > 1 || cursor.ranks === 1);
+    this.kept = canGoOn ? cursor : undefined;
     this.isFed = false;
     this.cursor = new KvCursor();
     this.tell(false);
@@ -178,11 +185,26 @@ export class KvFeed {
 
   private tell(sendsEvents: boolean): void {
     const { blockSize } = this.mirrors[0]!;
+    this.tellWhole(sendsEvents);
     const now = `${sendsEvents} ${blockSize ?? ""}`;
     if (now === this.told || (this.told === undefined && !sendsEvents)) return;
     this.told = now;
-    for (const { member } of this.mirrors) this.around.stores.index.setExact(member, sendsEvents);
     this.worker.changed(sendsEvents, blockSize);
+  }
+
+  /**
+   * Of a cache that has told all that it holds, what was sent there is soon told as well, or is not there. One that was full before
+   * anybody listened tells nothing of what it finds again: that it was sent there counts as with engines that tell nothing.
+   */
+  private tellWhole(sendsEvents: boolean): void {
+    const { cursor, mirrors } = this;
+    for (const [rank, { member }] of mirrors.entries()) {
+      const isWhole = sendsEvents && (mirrors.length === 1 ? cursor.areWhole : cursor.isWhole(rank));
+      if (isWhole === this.exact.has(member)) continue;
+      if (isWhole) this.exact.add(member);
+      else this.exact.delete(member);
+      this.around.stores.index.setExact(member, isWhole);
+    }
   }
 
   private watchSilence(): void {

@@ -121,6 +121,27 @@ describe("a prompt", () => {
     expect(sent([prompt(1), prompt(2)])).toEqual(["one", "one"]);
   });
 
+  test("goes where its beginning went while there was one worker only", async () => {
+    const one = worker("one");
+    serve(one);
+    sent([prompt(1), prompt(2), prompt(1, 3200)]);
+    expect(explain(prompt(1)).candidates[0]!.matchedTokens).toBe(0); // there was no choice, so nothing was written
+    serve(one, worker("two"));
+    explain(prompt(3));
+    for (let i = 0; i < 3; i++) await new Promise(setImmediate);
+    const { chosen: id, branch, candidates } = explain(prompt(1, 3200));
+    expect([id, branch, candidates[0]!.matchedTokens]).toEqual(["one", "hit", 3184]);
+    expect(explain(prompt(2)).candidates.map(({ matchedTokens }) => matchedTokens)).toEqual([1584, 0]);
+    // another engine at its place holds nothing of it
+    open();
+    serve(worker("one"));
+    sent([prompt(4)]);
+    worker("gone");
+    serve(worker("one"), worker("two"));
+    for (let i = 0; i < 3; i++) await new Promise(setImmediate);
+    expect(explain(prompt(4)).candidates.map(({ matchedTokens }) => matchedTokens)).toEqual([0, 0]);
+  });
+
   test("that workers say they hold is known to be there", () => {
     const [one, two] = [worker("one", { sendsEvents: true }), worker("two", { sendsEvents: true })];
     serve(one, two);

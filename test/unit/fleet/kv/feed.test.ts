@@ -112,6 +112,12 @@ function world({ ranks = 1, megabytes = 1 } = {}) {
       const count = chainInto(keys, chainRoot("m", SIZE, lora, salt), tokens, SIZE);
       return reader.match({ keys, count, blockSize: SIZE }, clock.now()).depth(members[rank]!);
     },
+    /** It was sent there. */
+    guess(hash: number, blocks: number, rank = 0) {
+      const keys = new Int32Array(2 * blocks);
+      const count = chainInto(keys, chainRoot("m", SIZE), ids(hash, blocks), SIZE);
+      reader.promise({ keys, count, blockSize: SIZE }, 0, members[rank]!, clock.now());
+    },
     counted: (name: string, ...labels: string[]) =>
       (metrics.counted()[name] ?? [])
         .filter((series) => labels.every((label) => series.labels.includes(label)))
@@ -190,7 +196,64 @@ describe("numbers", () => {
   });
 });
 
+describe("what was sent to a worker", () => {
+  const MINUTE = 60_000;
+  const isBelieved = async (w: ReturnType<typeof world>, hash: number, ms: number, rank = 0) => {
+    w.guess(hash, 2, rank);
+    await w.clock.pass(ms);
+    return w.depth(hash, 2, { rank }) === 2;
+  };
+
+  test("is believed for seconds where all that it holds was told, for half an hour where it may hold what was never told", async () => {
+    const w = world();
+    w.give(batch(1, stored(1, 1)));
+    expect([await isBelieved(w, 2, 8000), await isBelieved(w, 3, MINUTE)]).toEqual([true, false]);
+    w.give(batch(3, stored(4, 1))); // a gap
+    expect([await isBelieved(w, 5, 29 * MINUTE), await isBelieved(w, 6, 31 * MINUTE)]).toEqual([true, false]);
+    w.give(batch(4, { kind: "cleared" }), batch(5, stored(7, 1)));
+    expect(await isBelieved(w, 8, MINUTE)).toBe(false);
+    w.feed.close();
+  });
+
+  test("is believed for half an hour of one that was full before anybody listened, and of each rank by itself", async () => {
+    const w = world({ ranks: 2 });
+    w.give({ ...batch(40, stored(1, 1)), rank: 0 }, { ...batch(1, stored(2, 1)), rank: 1 });
+    expect([await isBelieved(w, 3, MINUTE), await isBelieved(w, 4, MINUTE, 1)]).toEqual([true, false]);
+    w.give({
+      ...batch(41, { kind: "cleared" }, stored(5, 1)),
+      snapshot: { index: 0, count: 1, isPartial: true },
+      rank: 0,
+    });
+    expect(await isBelieved(w, 5, MINUTE)).toBe(true);
+    w.give({ ...batch(42, { kind: "cleared" }, stored(5, 1)), snapshot: { index: 0, count: 1 }, rank: 0 });
+    expect(await isBelieved(w, 6, MINUTE)).toBe(false);
+    w.feed.close();
+  });
+});
+
 describe("a subscription", () => {
+  test("that goes on at the next number has missed nothing; by rank, where ranks are caches of their own", async () => {
+    const w = world({ ranks: 2 });
+    w.give({ ...batch(1, stored(1, 1)), rank: 0 }, { ...batch(7, stored(2, 1)), rank: 1 });
+    w.end("lost");
+    await w.clock.pass(100);
+    w.end("lost"); // and once more, before anything has come
+    await w.clock.pass(200);
+    expect(w.subscriptions()).toBe(3);
+    w.give({ ...batch(2, stored(3, 1)), rank: 0 }, { ...batch(9, stored(4, 1)), rank: 1 });
+    expect([w.depth(1, 1), w.depth(3, 1)]).toEqual([1, 1]);
+    expect([w.depth(2, 1, { rank: 1 }), w.depth(4, 1, { rank: 1 })]).toEqual([0, 1]);
+    expect(w.counted("collie_kv_event_gaps_total")).toBe(0);
+    w.guess(5, 1);
+    await w.clock.pass(20_000);
+    expect(w.depth(5, 1)).toBe(0); // all of it is told still
+    w.end("gap");
+    await w.clock.pass(0);
+    w.give({ ...batch(3, stored(6, 1)), rank: 0 });
+    expect([w.depth(1, 1), w.depth(6, 1)]).toEqual([0, 1]);
+    w.feed.close();
+  });
+
   test("that was lost is made anew, ever more rarely, and begins from nothing once something comes", async () => {
     const w = world();
     w.give(batch(5, stored(1, 1)));
