@@ -24,7 +24,7 @@ export function systemClock(): Clock & { close(): void } {
 
   function fire(): void {
     const now = Date.now();
-    const over = [...due].filter(([at]) => at <= now);
+    const over = [...due].filter(([at]) => at <= now).toSorted(([one], [other]) => one - other);
     for (const [at] of over) due.delete(at);
     arm();
     for (const [, runs] of over) for (const run of runs) run(); // those that one of them calls off are not in it any more

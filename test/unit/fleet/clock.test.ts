@@ -26,6 +26,14 @@ test("nothing is early, what is called off never comes, and the order is that of
   expect(times[1]).toBeGreaterThanOrEqual(60);
 });
 
+test("what is due at once, as the process was busy, comes in the order of the times all the same", async () => {
+  const seen: number[] = [];
+  for (const ms of [50, 10, 30]) clock.after(ms, () => seen.push(ms));
+  Bun.sleepSync(80);
+  await sleep(clock, 10, new AbortController().signal);
+  expect(seen).toEqual([10, 30, 50]);
+});
+
 test("one of several that are due together may call off the others", async () => {
   const seen: number[] = [];
   const callOffs = [0, 1, 2].map((i) =>
