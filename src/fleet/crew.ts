@@ -47,6 +47,8 @@ export interface Crew {
   readonly leg: Leg;
   readonly policy: Policy;
   readonly seats: readonly Seat[];
+  /** Workers that are spoken to in another way serve the model, too. */
+  readonly hasPeers: boolean;
 }
 
 /** Workers of one kind by their part of the work. */
@@ -62,13 +64,15 @@ export class Crews {
   constructor(private readonly rules: RoutingRules) {}
 
   /** Of workers of one kind that serve the model: with none, those of a model that has left. */
-  legs(model: string, workers: readonly WorkerEntry[] = []): Legs {
-    const crew = (leg: Leg) =>
-      this.crew(
+  legs(model: string, workers: readonly WorkerEntry[] = [], hasPeers = false): Legs {
+    const crew = (leg: Leg): Crew => ({
+      ...this.crew(
         model,
         leg,
         workers.filter(({ role = "regular" }) => role === leg),
-      );
+      ),
+      hasPeers,
+    });
     const [prefill, decode] = [crew("prefill"), crew("decode")];
     return {
       regular: crew("regular"),
@@ -79,14 +83,23 @@ export class Crews {
   }
 
   /** Its policy is that of the settings, unless the label `policy` of one of its workers names another: the first that does counts. */
-  private crew(model: string, leg: Leg, workers: readonly WorkerEntry[]): Crew {
+  private crew(model: string, leg: Leg, workers: readonly WorkerEntry[]): Omit<Crew, "hasPeers"> {
     const { blockSize, policies } = this.rules;
     const named = workers.map(({ labels }) => labels?.["policy"]).find(isPolicy);
     const policy = this.policy(model, leg, named ?? policies[leg]);
     return { model, leg, policy, seats: workers.map((worker) => new Seat(worker, blockSize)) };
   }
 
-  private policy(model: string, leg: Leg, name: PolicyName): Policy {
+  /** Workers that are spoken to in two ways, to choose among all of them. */
+  both(one: Crew, other: Crew): Crew {
+    if (one.seats.length === 0 || other.seats.length === 0) return one.seats.length === 0 ? other : one;
+    const { model, policy } = one;
+    const leg = one.leg === other.leg ? one.leg : "regular";
+    const seats = [...one.seats, ...other.seats];
+    return { model, leg, policy: this.policy(model, `both ${leg}`, policy.name), seats, hasPeers: false };
+  }
+
+  private policy(model: string, leg: Leg | `both ${Leg}`, name: PolicyName): Policy {
     const key = `${leg} ${name} ${model}`;
     let policy = this.policies.get(key);
     if (policy === undefined) {

@@ -43,11 +43,11 @@ export function namesOf(
   loaded: (entry: ModelEntry) => Loaded,
 ): Map<string, Named> {
   const workersOf = Map.groupBy(snapshot.workers, ({ model }) => model);
-  const legsOf = (model: string, isHttp: boolean): Legs =>
-    crews.legs(
-      model,
-      workersOf.get(model)?.filter(({ dialect }) => (dialect === HTTP_DIALECT) === isHttp),
-    );
+  const legsOf = (model: string, isHttp: boolean): Legs => {
+    const all = workersOf.get(model) ?? [];
+    const its = all.filter(({ dialect }) => (dialect === HTTP_DIALECT) === isHttp);
+    return crews.legs(model, its, its.length < all.length);
+  };
   const byId = new Map<string, Named>();
   const named = (id: string): Named => {
     let found = byId.get(id);

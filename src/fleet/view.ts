@@ -2,6 +2,7 @@ import type { Engine } from "../engines/engine.ts";
 import { Feature } from "../engines/features.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
 import { ModelNotFoundError, NotOfferedError, NoWorkersError, TargetWorkerError } from "../errors.ts";
+import type { RouteAsk } from "../routing/ask.ts";
 import { namedIn } from "../routing/policies/target.ts";
 import { type FleetBoard, WorkerState } from "../threads/fleet-board.ts";
 import type { RetryBudget } from "../threads/limit-board.ts";
@@ -155,13 +156,26 @@ export class FleetView {
     return entry;
   }
 
-  /** Of a model with workers of both kinds: the kind of the one that `target` names, else of the one that is loaded least. */
-  kindOfNext(name: string, target?: string): "tokens" | "http" {
+  /** Of a model with workers of both kinds: the kind of the one that is named, else of the one that the policy would choose of all. */
+  kindOfNext(name: string, route: RouteAsk): "tokens" | "http" {
     const its = this.named(name);
-    const seats = its === undefined ? [] : [...seatsOf(its.tokenWorkers), ...seatsOf(its.httpWorkers)];
-    const named = target === undefined ? undefined : namedIn(seats, target)?.worker;
-    const best = named ?? this.choice.best(seats);
-    return best?.dialect === HTTP_DIALECT ? "http" : "tokens";
+    if (its === undefined) return "tokens";
+    const { tokenWorkers, httpWorkers } = its;
+    const named =
+      route.target === undefined
+        ? undefined
+        : namedIn([...seatsOf(tokenWorkers), ...seatsOf(httpWorkers)], route.target)?.worker;
+    const next = named ?? this.choice.next(this.allOf(its), route);
+    return next?.dialect === HTTP_DIALECT ? "http" : "tokens";
+  }
+
+  /** All to whom a prompt may go, of both kinds. */
+  private allOf({ tokenWorkers, httpWorkers }: Named): Crew {
+    return this.crews.both(this.firstOf(tokenWorkers), this.firstOf(httpWorkers));
+  }
+
+  private firstOf(legs: Legs): Crew {
+    return this.areSplit(legs) ? legs.prefill : legs.regular;
   }
 
   private unknown(name: string): NoWorkersError | ModelNotFoundError {
@@ -191,8 +205,7 @@ export class FleetView {
   routingTokenizer(name: string): NamedTokenizer | undefined {
     const its = this.named(name);
     if (its === undefined) return undefined;
-    const { regular, prefill } = its.httpWorkers;
-    const crew = this.areSplit(its.httpWorkers) ? prefill : regular;
+    const crew = this.allOf(its);
     if (crew.seats.length < 2 || !crew.policy.needsTokens) return undefined;
     const added = this.snapshot.tokenizers.find((entry) => entry.name === its.id && entry.state.status === "ready");
     return its.tokens !== undefined || added !== undefined ? this.tokenizer(its.id) : undefined;
@@ -307,8 +320,11 @@ export class FleetView {
     const its = this.named(name);
     if (its === undefined) throw this.unknown(name);
     const way = this.way(name);
-    const isHttp = way === "http" || (way === "both" && this.kindOfNext(name, ask.route?.target) === "http");
-    const legs = isHttp ? its.httpWorkers : its.tokenWorkers;
+    const { tokenWorkers, httpWorkers } = its;
+    if (way === "both" && !this.areSplit(tokenWorkers) && !this.areSplit(httpWorkers))
+      return this.choice.explain(this.allOf(its), ask);
+    const isHttp = way === "http" || (way === "both" && this.kindOfNext(name, ask.route ?? NO_PROMPT) === "http");
+    const legs = isHttp ? httpWorkers : tokenWorkers;
     if (!this.areSplit(legs)) return this.choice.explain(legs.regular, ask);
     const { needs = 0 } = ask;
     const ofPair = { ...ask, needs: needs | Feature.handover };
@@ -342,6 +358,8 @@ export class FleetView {
     this.httpEngines.keep([]);
   }
 }
+
+const NO_PROMPT: RouteAsk = { tokens: 0 };
 
 /** A worker that the client names must have a part of the work, where others are not tried for another reason (or nobody can be). */
 const NOT_MISSED: ReadonlySet<string> = new Set(["target", "probe", "nobody"]);

@@ -2,7 +2,6 @@
 
 import { NoWorkersError, TargetWorkerError } from "../errors.ts";
 import type { RouteAsk } from "../routing/ask.ts";
-import { type LoadOf, leastLoad } from "../routing/least-load.ts";
 import type { Branch, Choice, PolicyContext } from "../routing/policy.ts";
 import { BoardLoad } from "./board-load.ts";
 import { Candidates, unsupported } from "./candidates.ts";
@@ -23,13 +22,10 @@ const OPEN: ReadonlySet<Branch> = new Set(["tie", "miss", "turn"]);
 /** Chooses by the board for one thread. */
 export class WorkerChoice {
   private readonly load: BoardLoad;
-  private readonly plainLoad: LoadOf<Seat>;
   private readonly candidates: Candidates;
   private readonly context: Mutable<PolicyContext>;
   private readonly lone = new LonePrompts();
   private crew: Crew | undefined;
-  /** Places that were booked: among kinds of workers that are loaded alike it decides. */
-  private turn = 0;
 
   constructor(
     private readonly around: Surroundings,
@@ -37,11 +33,6 @@ export class WorkerChoice {
   ) {
     const { board, observer } = around;
     this.load = new BoardLoad(board);
-    this.plainLoad = {
-      running: ({ slot }) => board.running(slot),
-      queuedTokens: ({ slot }) => board.queuedTokens(slot),
-      kvTenths: ({ slot }) => board.kvTenths(slot),
-    };
     this.candidates = new Candidates(board);
     const { index, sticky, settings } = routing;
     this.context = {
@@ -82,9 +73,8 @@ export class WorkerChoice {
       const predictedTokens = choice?.matchedTokens ?? 0;
       const booked = Math.max(0, tokens - predictedTokens);
       if (!board.book(slot, thread, booked, now)) continue;
-      this.turn++;
       if (choice !== undefined) this.promise(choice, now);
-      if (crew.seats.length === 1) this.lone.keep(crew, seat, ask.route, now);
+      if (crew.seats.length === 1 && !crew.hasPeers) this.lone.keep(crew, seat, ask.route, now);
       const note: ChoiceNote = {
         policy: crew.policy.name,
         branch: choice?.branch ?? "probe",
@@ -123,17 +113,20 @@ export class WorkerChoice {
     });
   }
 
-  /** The one that would get a request now, by its load alone; nothing is booked. Undefined: none can take one. */
-  best(seats: readonly Seat[]): WorkerEntry | undefined {
+  /** The one that would get a request now; nothing is booked, and nothing changes. Undefined: none can take one. */
+  next(crew: Crew, route: RouteAsk): WorkerEntry | undefined {
     const { candidates } = this;
-    candidates.sort(seats, {}, this.around.clock.now());
-    return (leastLoad(candidates.closed, this.plainLoad, this.turn) ?? candidates.broken[0])?.worker;
+    const now = this.around.clock.now();
+    candidates.sort(crew.seats, {}, now);
+    const { closed, broken } = candidates;
+    if (closed.length < 2) return (closed[0] ?? broken[0])?.worker;
+    return crew.policy.choose(closed, route, this.contextOf(crew, now), true).worker.worker;
   }
 
   /** Sorts the workers of a crew into those that can take the request, and the rest. */
   private look(crew: Crew, ask: LeaseAsk, now: number): void {
     const { candidates } = this;
-    if (crew.seats.length > 1) this.lone.pour(crew, this.routing.index, () => this.around.clock.now());
+    if (crew.seats.length > 1 || crew.hasPeers) this.lone.pour(crew, this.routing.index, () => this.around.clock.now());
     candidates.sort(crew.seats, ask, now);
     if (!candidates.isAble && crew.seats.length > 0) throw unsupported(crew.model, crew.seats, ask.needs ?? 0);
     if (ask.route?.target !== undefined) candidates.aim(ask.route.target, crew.leg);
@@ -169,7 +162,7 @@ export class WorkerChoice {
     const { context } = this;
     context.model = crew.model;
     context.leg = crew.leg;
-    context.hasOthers = crew.seats.length > this.candidates.closed.length;
+    context.hasOthers = crew.hasPeers || crew.seats.length > this.candidates.closed.length;
     context.now = now;
     return context;
   }

@@ -2,8 +2,9 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { withFallback } from "../apis/shared/fallback.ts";
 import type { HttpEndpoint } from "../engines/http/engine.ts";
-import { EngineFailureError, NoWorkersError } from "../errors.ts";
+import { EngineFailureError, NoWorkersError, UnsupportedError } from "../errors.ts";
 import type { FleetView } from "../fleet/view.ts";
+import type { RouteAsk } from "../routing/ask.ts";
 import type { ServerContext } from "./context.ts";
 import { keepText, rawBody } from "./raw-body.ts";
 import { contextOf } from "./rehearsal.ts";
@@ -35,26 +36,35 @@ export function eitherWay<S extends TSchema>(
     return body;
   };
 
-  async function passOn(model: string, body: object, request: Request, its: ServerContext, scope: RequestScope) {
+  async function passOn(
+    model: string,
+    body: object,
+    request: Request,
+    its: ServerContext,
+    scope: RequestScope,
+    route?: RouteAsk,
+  ) {
     // loaded with the first request for such a model
     const proxy = await import("../apis/proxy/handle.ts");
     const isStream = (body as { readonly stream?: unknown }).stream === true;
     const text = rawBody(body) ?? JSON.stringify(body);
-    return proxy.passOn({ endpoint, model, text, body, isStream, headers: request.headers }, its, scope);
+    return proxy.passOn({ endpoint, model, text, body, isStream, headers: request.headers, route }, its, scope);
   }
 
-  /** Takes the way of the worker that is loaded least, and the other one where nobody can be reached on that. */
+  /** Takes the way of the worker that the policy chooses of all, and the other one where nobody can do it on that. */
   async function mixed(model: string, body: object, request: Request, its: ServerContext, scope: RequestScope) {
-    const overHttp = (of: RequestScope) => passOn(model, body, request, its, of);
+    const { routeOf } = await import("../apis/proxy/route.ts");
+    const route = await routeOf({ endpoint, model, body, text: rawBody(body) ?? JSON.stringify(body) }, its, scope);
+    const overHttp = (of: RequestScope) => passOn(model, body, request, its, of, route);
     const asTokens = async (of: RequestScope) => handle(checked(body), its, of);
-    const [first, second] =
-      its.fleet.kindOfNext(model, scope.route?.hints?.target) === "http" ? [overHttp, asTokens] : [asTokens, overHttp];
+    const [first, second] = its.fleet.kindOfNext(model, route) === "http" ? [overHttp, asTokens] : [asTokens, overHttp];
     const trial = trialScope(scope);
     let answer: Response;
     try {
       answer = await first(trial);
     } catch (error) {
-      if (scope.signal.aborted || !isAway(error)) throw error;
+      const isLacking = first === asTokens && error instanceof UnsupportedError; // those over HTTP may understand it
+      if (scope.signal.aborted || !(isLacking || isAway(error))) throw error;
       trial.finish();
       return second(scope);
     }

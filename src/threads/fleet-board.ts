@@ -19,7 +19,7 @@ import {
   tenths,
 } from "./board-layout.ts";
 import { BreakerCells, type BreakerRules } from "./breaker-cells.ts";
-import { kvTenths, type ReportedLoad, readLoad, readNumber, writeLoad } from "./load-record.ts";
+import { type ReportedLoad, readLoad, readNumber, writeLoad } from "./load-record.ts";
 
 export { MAX_THREADS } from "./board-layout.ts";
 export type { BreakerRules, BreakerState } from "./breaker-cells.ts";
@@ -234,11 +234,6 @@ export class FleetBoard {
   /** Tokens per second that it generates; the same. */
   throughput(slot: number, now: number, maxAgeMs: number): number | undefined {
     return readNumber(this.board, slot, "throughput", now, maxAgeMs);
-  }
-
-  /** Share of a worker's KV cache in use, in tenths; 0 where it does not tell. */
-  kvTenths(slot: number): number {
-    return kvTenths(this.board, slot);
   }
 
   /** Takes back everything that a dead thread had booked, and what it was trying. What it has counted stays. */

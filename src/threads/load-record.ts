@@ -94,10 +94,3 @@ export function readNumber(
   const usage = told(board.load(at + USAGE));
   return usage === undefined ? undefined : usage / 1000;
 }
-
-/** Share of the KV cache in use in tenths, 0 where the worker does not tell: one cell, which needs no look at the sequence. */
-export function kvTenths(board: BoardCells, slot: number): number {
-  const at = board.head(slot);
-  if (board.load(at + EPOCH) !== epochOf(slot)) return 0;
-  return Math.floor(Math.max(0, board.load(at + USAGE)) / 100);
-}

@@ -5,6 +5,7 @@ import { ClientClosedError, GatewayError, gatewayError } from "../../errors.ts";
 import { outcomeOf } from "../../fleet/dispatch/outcome.ts";
 import type { HttpLease } from "../../fleet/lease.ts";
 import { engineFailure } from "../../generation/engine-failure.ts";
+import type { RouteAsk } from "../../routing/ask.ts";
 import { BytePump } from "../../server/byte-pump.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { logFailure } from "../../server/log-failure.ts";
@@ -26,6 +27,8 @@ export interface PassedRequest {
   readonly isStream: boolean;
   /** The client's. */
   readonly headers: Headers;
+  /** By what its worker is chosen, where that is known already. */
+  readonly route?: RouteAsk | undefined;
 }
 
 /** Of the client's headers those go on that tell who works for whom. Never its key: that is for the gateway. */
@@ -59,7 +62,7 @@ async function send(request: PassedRequest, context: ServerContext, scope: Reque
     if (value !== null) headers[name] = value;
   }
   const meter = scope.meter?.generation(fleet.idOf(model));
-  const route = await routeOf(request, context, scope);
+  const route = request.route ?? (await routeOf(request, context, scope));
   const text = withoutInnerMembers(request.text, body);
   const { trace } = scope.route ?? {};
   const ask = { endpoint, requestId: scope.id, model, text, headers, route, trace };

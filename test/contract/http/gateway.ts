@@ -30,7 +30,7 @@ export interface GatewayOptions {
   /** What is special of them, in their order. */
   readonly special?: readonly Partial<WorkerEntry>[];
   /** Of a gRPC engine of the vLLM dialect that serves the model as well, with what the gateway knows of it. */
-  readonly grpc?: { readonly url: string; readonly entry: ModelEntry };
+  readonly grpc?: { readonly url: string; readonly entry: ModelEntry; readonly special?: Partial<WorkerEntry> };
   /** What clients call the model; the first id of each server by default. */
   readonly model?: string;
   readonly aliases?: readonly string[];
@@ -73,8 +73,10 @@ export async function startHttpGateway(options: GatewayOptions): Promise<HttpGat
   }
   if (grpc !== undefined) {
     const slot = claimed();
-    workers.push({ id: `w${slot}`, slot, url: grpc.url, dialect: "vllm", model: grpc.entry.id });
+    workers.push({ id: `w${slot}`, slot, url: grpc.url, dialect: "vllm", model: grpc.entry.id, ...grpc.special });
   }
+  const members = boards.prefix.writer();
+  for (const [at, worker] of workers.entries()) workers[at] = { member: members.claim(worker.slot, 0), ...worker };
   const serving = startServing(
     { config, boards: memoryOf(boards), thread: 0, port: 0, threads: 1 },
     testControl,

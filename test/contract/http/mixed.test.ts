@@ -78,6 +78,42 @@ test("where nobody of the one kind can be reached, the other kind answers, strea
   expect(other.front.running()).toBe(0);
 });
 
+test("a prompt goes where its beginning is cached, whichever kind has it, and is explained so", async () => {
+  const { engine, worker, front } = await both(() => Response.json({ by: "http" }));
+  const [http, grpc] = [worker.url, `grpc://127.0.0.1:${engine.port}`];
+  const texts = ["one", "two"].map((word) => `${word} `.repeat(400));
+  const ask = (text: string, more: string, headers: Record<string, string> = {}) =>
+    front.post("/v1/completions", { model: MODEL, prompt: text + more, max_tokens: 4 }, { headers });
+  await ask(texts[0]!, "", { "x-smg-target-worker": http });
+  await ask(texts[1]!, "", { "x-smg-target-worker": grpc });
+  for (let i = 0; i < 3; i++)
+    for (const [at, by] of ["http", undefined].entries()) {
+      const reply = await ask(texts[at]!, `and ${i}`);
+      expect(((await reply.json()) as { by?: string }).by).toBe(by);
+    }
+  for (const [at, url] of [http, grpc].entries()) {
+    const reply = await front.post("/routing/explain", { model: MODEL, prompt: `${texts[at]!}and more` });
+    const { branch, chosen, candidates } = (await reply.json()) as {
+      branch: string;
+      chosen: string;
+      candidates: { id: string; url: string; score: number; matchedTokens: number }[];
+    };
+    expect([branch, candidates.find(({ id }) => id === chosen)?.url]).toEqual(["hit", url]);
+    expect(candidates.map((candidate) => candidate.url).toSorted()).toEqual([grpc, http].toSorted());
+    const [best, other] = candidates.toSorted((a, b) => a.score - b.score);
+    expect([best!.url, best!.matchedTokens > 300, other!.matchedTokens]).toEqual([url, true, 0]);
+  }
+  expect(front.running()).toBe(0);
+});
+
+test("what only those over HTTP understand goes to them", async () => {
+  const { front } = await both(() => Response.json({ by: "http" }));
+  for (let i = 0; i < 4; i++) {
+    const reply = await front.post("/v1/chat/completions", { ...CHAT, cache_salt: "a tenant" });
+    expect([reply.status, await reply.json()]).toEqual([200, { by: "http" }]);
+  }
+});
+
 test("what is wrong with a request is told by the kind that got it", async () => {
   const { front } = await both(() => new Response('{"error":{"message":"no"}}', { status: 400 }));
   const statuses = [];

@@ -387,9 +387,15 @@ describe("HTTP workers", () => {
       return view.routingTokenizer("a")?.tokenizer === view.model("a").tokenizer;
     };
     expect(looksUp(http("one", "org/a"), http("two", "org/a"))).toBe(true);
-    expect(looksUp(http("one", "org/a"))).toBe(false);
+    expect(looksUp(http("one", "org/a"))).toBe(true); // there is one of the other kind
     expect(looksUp(half("one", "prefill"), half("two", "prefill"), half("three", "decode"))).toBe(true);
-    expect(looksUp(half("one", "prefill"), half("two", "decode"), half("three", "decode"))).toBe(false);
+    const looksUpAlone = (...workers: WorkerEntry[]) => {
+      view.apply(withHttp(workers, [httpModel("org/a")]));
+      return view.routingTokenizer("a") !== undefined;
+    };
+    expect(looksUpAlone(http("one", "org/a"), http("two", "org/a"))).toBe(true);
+    expect(looksUpAlone(http("one", "org/a"))).toBe(false);
+    expect(looksUpAlone(half("one", "prefill"), half("two", "decode"), half("three", "decode"))).toBe(false);
   });
 
   test("need a model that they serve", () => {

@@ -125,12 +125,10 @@ describe("a worker's load", () => {
     };
     board.setLoad(slot, load, NOW);
     expect(board.load(slot, NOW + 5000)).toEqual({ load, ageMs: 5000 });
-    expect(board.kvTenths(slot)).toBe(6);
     const unknown = { waitingTokens: undefined, usedTokens: undefined, capacityTokens: undefined };
     const less = { running: 0, waiting: 0, ...unknown, tokenUsage: undefined, throughput: Number.NaN };
     board.setLoad(slot, less, NOW);
     expect(board.load(slot, NOW)).toEqual({ load: { ...less, throughput: undefined }, ageMs: 0 });
-    expect(board.kvTenths(slot)).toBe(0);
   });
 
   test("only what comes moves the time of the last progress", () => {
