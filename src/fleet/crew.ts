@@ -18,6 +18,8 @@ export class Seat implements Candidate {
   readonly blockSize: number;
   readonly maxRunning: number;
   readonly sendsEvents: boolean;
+  readonly cacheModel: string;
+  readonly cacheLora: string | undefined;
   readonly zone: string | undefined;
 
   constructor(
@@ -34,6 +36,8 @@ export class Seat implements Candidate {
     this.blockSize = worker.blockSize ?? blockSize;
     this.maxRunning = facts?.maxRunningRequests ?? 0;
     this.sendsEvents = worker.sendsEvents ?? false;
+    this.cacheModel = worker.cacheName?.model ?? worker.model;
+    this.cacheLora = worker.cacheName?.lora;
     this.zone = worker.labels?.["zone"];
   }
 }

@@ -2,6 +2,7 @@
 import type { EngineAdmin } from "../engines/admin.ts";
 import type { EngineFacts } from "../engines/facts.ts";
 import type { KvSource } from "../engines/kv-events.ts";
+import type { CacheName } from "./cache-names.ts";
 import type { HttpModelEntry } from "./snapshot.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
 
@@ -15,6 +16,8 @@ export interface Found {
   readonly waitsForReasoning: boolean | undefined;
   /** Ids of the models that it serves, at least one; those of gRPC workers are loaded. */
   readonly models: readonly string[];
+  /** Those of them that its cache has under another name. */
+  readonly cacheNames?: ReadonlyMap<string, CacheName> | undefined;
   /** The same, where its requests go on as they came. */
   readonly httpModels: readonly HttpModelEntry[];
   /** Whatever changes when another engine, or one with other settings, answers at the address. */

@@ -3,6 +3,7 @@ import { connectEngine } from "../engines/connect.ts";
 import { createControlEngine, type EngineOptions } from "../engines/create.ts";
 import { type Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
+import { cacheNames } from "./cache-names.ts";
 import type { Contact, Door, Found } from "./door.ts";
 import { askIdentity, identityOf, identityOfHttp } from "./engine-identity.ts";
 import type { HttpEngines } from "./http-engines.ts";
@@ -92,6 +93,7 @@ export function engineDoor(
         facts: engine.facts,
         waitsForReasoning: engine.facts.waitsForReasoning,
         models: shown.map((model) => model.id),
+        cacheNames: id === undefined ? cacheNames(served) : undefined,
         httpModels: shown.map((model) => ({
           id: model.id,
           aliases: [...new Set([...names, ...aliases(model.id)])],

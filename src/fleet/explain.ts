@@ -89,9 +89,14 @@ function lookedUp(
   index: PrefixIndex,
   now: number,
 ): { readonly chain: ChainKeys; readonly match: PrefixMatch } | undefined {
-  const blockSize = seats[0]?.blockSize;
+  const { blockSize, cacheModel = model, cacheLora } = seats[0] ?? {};
   if (tokenIds === undefined || blockSize === undefined || tokenIds.length < blockSize) return undefined;
-  const chain = index.chain(index.root(model, blockSize, lora, cacheSalt), tokenIds, blockSize, media);
+  const chain = index.chain(
+    index.root(cacheModel, blockSize, lora ?? cacheLora, cacheSalt),
+    tokenIds,
+    blockSize,
+    media,
+  );
   return { chain, match: index.match(chain, now) };
 }
 
@@ -101,6 +106,7 @@ function unscored(
   chain: ChainKeys | undefined,
   match: PrefixMatch | undefined,
 ): CandidateScore {
+  // of one that has the model under another name nothing is found by this chain
   const isComparable = chain?.blockSize === seat.blockSize && match !== undefined && seat.member !== NO_MEMBER;
   return {
     id: seat.id,

@@ -51,16 +51,17 @@ export class LonePrompts {
     const others = this.kept.filter((one) => one.key !== key);
     this.kept.splice(0, this.kept.length, ...others);
     for (const one of mine) this.forget(one);
-    const { model, seats } = crew;
-    const blockSizes = new Map(seats.map(({ id, member, blockSize }) => [`${id} ${member}`, blockSize]));
+    const seats = new Map(crew.seats.map((seat) => [`${seat.id} ${seat.member}`, seat]));
     const write = (): void => {
       const until = performance.now() + BURST_MS;
       for (let one = mine.pop(); one !== undefined; one = mine.pop()) {
         const { id, member, at, route } = one;
-        const blockSize = blockSizes.get(`${id} ${member}`);
-        if (blockSize === undefined || now() - at > OLDEST_MS) continue;
+        const seat = seats.get(`${id} ${member}`);
+        if (seat === undefined || now() - at > OLDEST_MS) continue;
         const { tokenIds, lora, cacheSalt, media } = route;
-        const chain = index.chain(index.root(model, blockSize, lora, cacheSalt), tokenIds, blockSize, media);
+        const { blockSize, cacheModel, cacheLora } = seat;
+        const root = index.root(cacheModel, blockSize, lora ?? cacheLora, cacheSalt);
+        const chain = index.chain(root, tokenIds, blockSize, media);
         index.promise(chain, index.match(chain, now()).depth(member), member, now());
         if (performance.now() > until) break;
       }

@@ -8,7 +8,8 @@ import type { WorkerSpec } from "./worker-spec.ts";
 export function workerEntries(record: WorkerRecord): readonly WorkerEntry[] {
   const { id, slot, spec, found, members, rankSlots = [], blockSize, sendsEvents } = record;
   if (found === undefined) return [];
-  const { url, kind, dialect, facts, waitsForReasoning, models } = found;
+  const { url, kind, dialect, facts, waitsForReasoning, cacheNames } = found;
+  const models = found.models.map((model) => ({ model, cacheName: cacheNames?.get(model) }));
   const worker = {
     id,
     slot,
@@ -26,7 +27,7 @@ export function workerEntries(record: WorkerRecord): readonly WorkerEntry[] {
     labels: { ...facts?.labels, ...connectorOf(spec), ...spec.labels },
     ...(kind === "http" && spec.apiKey !== undefined && { apiKey: spec.apiKey }),
   };
-  if (rankSlots.length === 0) return models.map((model) => ({ ...worker, model }));
+  if (rankSlots.length === 0) return models.map((model) => ({ ...worker, ...model }));
   const ranks = [slot, ...rankSlots].map((its, rank) => ({
     ...worker,
     id: rank === 0 ? id : `${id}@${rank}`,
@@ -35,7 +36,7 @@ export function workerEntries(record: WorkerRecord): readonly WorkerEntry[] {
     rank,
     member: members?.[rank],
   }));
-  return models.flatMap((model) => ranks.map((rank) => ({ ...rank, model })));
+  return models.flatMap((model) => ranks.map((rank) => ({ ...rank, ...model })));
 }
 
 /** What SMG's API takes beside the labels that engines tell the same by. */

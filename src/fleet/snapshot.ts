@@ -2,6 +2,7 @@ import type { EngineFacts } from "../engines/facts.ts";
 import { runtimeOf } from "../engines/http/models.ts";
 import type { TemplateSource } from "../template/model-template.ts";
 import type { TokenizerHandle } from "../tokenizer/load.ts";
+import type { CacheName } from "./cache-names.ts";
 
 /** The dialect of workers that speak OpenAI's HTTP API. */
 export const HTTP_DIALECT = "openai";
@@ -14,6 +15,8 @@ export interface WorkerEntry {
   readonly url: string;
   readonly dialect: string;
   readonly model: string;
+  /** Under which name the index has what it caches of the model; absent: under that of the model. */
+  readonly cacheName?: CacheName | undefined;
   /** What it told of itself when it registered; absent: nothing, and then nothing is refused on its account. */
   readonly facts?: EngineFacts | undefined;
   /** Whether it lets reasoning pass before it applies a constraint of the output; undefined: it did not say. */

@@ -24,6 +24,10 @@ export interface Candidate {
   readonly maxRunning: number;
   /** Its KV events are received. */
   readonly sendsEvents: boolean;
+  /** The name under which the index has what it caches of the model, unless that is the model's. */
+  readonly cacheModel?: string | undefined;
+  /** The adapter that the model is there. */
+  readonly cacheLora?: string | undefined;
 }
 
 /** What candidates have to do; asked only as far as it decides. */

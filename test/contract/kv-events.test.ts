@@ -395,6 +395,40 @@ describe("over ZeroMQ", () => {
     await until(() => of.counted("collie_kv_event_gaps_total") === 1, "the gap");
   });
 
+  test("a server with several names for one model has one cache, and its adapters have a part of that", async () => {
+    const simulator = await simulated([...ZMQ, "--flavor", "vllm"]);
+    const card = { object: "model", owned_by: "vllm", max_model_len: 512 };
+    const names = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch(request) {
+        const { pathname } = new URL(request.url);
+        if (pathname !== "/v1/models") return fetch(`http://127.0.0.1:${simulator.port}${pathname}`);
+        const data = [
+          { ...card, id: "the-last-of-names", root: "/models/demo", parent: null },
+          { ...card, id: MODEL, root: "/models/demo", parent: null },
+          { ...card, id: "tuned", root: "/adapters/tuned", parent: "the-last-of-names" },
+          { ...card, id: "another", root: "/models/another", parent: null },
+        ];
+        return Response.json({ object: "list", data });
+      },
+    });
+    closing.push(() => names.stop(true));
+    const of = await fleet([`http://127.0.0.1:${names.port}`], endpoints(simulator));
+    await ask(simulator.port, prompts(14), 10);
+    await until(() => simulator.blocks()[0]!.blocks.length > 0, "its blocks");
+    const [member] = members(of.workers(names.port!));
+    const isKnown = () =>
+      simulator.blocks().every((rank) => keysOf(rank).every((key) => holds(of.reader, key, member!)));
+    await until(isKnown, "what it tells under its names");
+    expect(of.workers(names.port!).map(({ model, cacheName }) => [model, cacheName])).toEqual([
+      ["the-last-of-names", { model: MODEL }],
+      [MODEL, undefined],
+      ["tuned", { model: MODEL, lora: "tuned" }],
+      ["another", undefined],
+    ]);
+  });
+
   test("sglang says itself where it publishes", async () => {
     const simulator = await simulated([...ZMQ, "--flavor", "sglang", "--data-parallel-size", "2"]);
     const of = await fleet([`http://127.0.0.1:${simulator.port}`]);

@@ -38,12 +38,13 @@ export async function routeOf(asked: Asked, context: ServerContext, scope: Reque
   const named = text.length > MOST_BODY ? undefined : context.fleet.routingTokenizer(model);
   // what the worker refuses it refuses in its own words
   const tokenIds = named && (await promptTokens(asked, named, context, scope).catch(() => undefined));
-  const { cache_salt: cacheSalt, lora_path: lora } = body as { cache_salt?: unknown; lora_path?: unknown };
+  const { lora_path: lora } = body as { lora_path?: unknown };
+  const cacheSalt = saltIn(body);
   return {
     ...scope.route?.hints,
     tokenIds,
     tokens: tokenIds?.length ?? estimate,
-    ...(typeof cacheSalt === "string" && { cacheSalt }),
+    ...(cacheSalt !== undefined && { cacheSalt }),
     ...(typeof lora === "string" && { lora }),
   };
 }
@@ -65,6 +66,14 @@ async function promptTokens(
   };
   const addSpecialTokens = !isChat && (body as { add_special_tokens?: unknown }).add_special_tokens !== false;
   return encodePrompt(beginning(prompt), encoder, 0, "prompt", { addSpecialTokens });
+}
+
+/** What keeps a request's blocks apart from those of others: vLLM's word for it, and SGLang's besides, which may be a list. */
+function saltIn(body: object): string | undefined {
+  const { cache_salt: salt, extra_key: extra } = body as { cache_salt?: unknown; extra_key?: unknown };
+  const isMore = typeof extra === "string" || Array.isArray(extra);
+  if (isMore) return JSON.stringify([salt, extra]);
+  return typeof salt === "string" ? salt : undefined;
 }
 
 /** The prompt of a request for completions; of several, the first. */

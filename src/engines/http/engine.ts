@@ -24,6 +24,10 @@ export interface HttpModel {
   readonly id: string;
   /** Tokens of prompt and answer together; 0 = unknown. */
   readonly contextLength: number;
+  /** What was loaded: the same for all names of one model. */
+  readonly root?: string | undefined;
+  /** Of a LoRA adapter: the model that it belongs to. */
+  readonly parent?: string | undefined;
 }
 
 export interface HttpEngine extends EngineAdmin {

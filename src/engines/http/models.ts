@@ -34,7 +34,15 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** The models of an answer to `GET /v1/models`; undefined for what is none. */
 export function modelsOf(text: string): readonly HttpModel[] | undefined {
-  return entriesOf(text)?.map((entry) => ({ id: String(entry["id"]), contextLength: contextOf(entry) }));
+  return entriesOf(text)?.map((entry) => {
+    const { id, root, parent } = entry;
+    return {
+      id: String(id),
+      contextLength: contextOf(entry),
+      ...(typeof root === "string" && { root }),
+      ...(typeof parent === "string" && { parent }),
+    };
+  });
 }
 
 /** What such an answer tells of the server. */

@@ -77,7 +77,7 @@ export function watchKvEvents(options: KvWatchOptions): KvWatch {
     return new KvFeed(
       {
         url: spec.url,
-        model: found.models[0]!,
+        model: found.cacheNames?.get(found.models[0]!)?.model ?? found.models[0]!,
         members,
         source: () => life.contact?.kvEvents?.(),
         isLeaving: () => !life.isAlive,

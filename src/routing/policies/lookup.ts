@@ -1,16 +1,26 @@
 /** How much of a prompt each candidate's cache holds. */
-import type { ChainKeys } from "../../threads/prefix-types.ts";
+import type { ChainKeys, RootKey } from "../../threads/prefix-types.ts";
 import type { RouteAsk } from "../ask.ts";
 import type { Candidate, PolicyContext } from "../policy.ts";
 
-/** A prompt is hashed once for each size of blocks among the candidates; of further sizes nothing is known to match. */
-const MOST_SIZES = 3;
+/** A prompt is hashed once for each way in which caches have it; of further ones nothing is known to match. */
+const MOST_WAYS = 3;
+
+/** The prompt as some caches have it: by the size of their blocks, and by the name of the model there. */
+interface Way {
+  readonly root: RootKey;
+  readonly model: string;
+  readonly lora: string | undefined;
+  readonly chain: ChainKeys;
+}
 
 /** The answers for one prompt after another; reused. */
 export class PrefixLookup {
   private tokens = new Int32Array(64);
   private exact = new Uint8Array(64);
-  private readonly chains: ChainKeys[] = [];
+  private readonly ways: Way[] = [];
+  private ask: RouteAsk = { tokens: 0 };
+  private context: Pick<PolicyContext, "index" | "model"> | undefined;
 
   /** Tokens that the candidate of this index holds and the engine need not compute. */
   matched(index: number): number {
@@ -22,9 +32,19 @@ export class PrefixLookup {
     return this.exact[index] === 1;
   }
 
-  /** The chain for a candidate's size of blocks. */
-  chainOf({ blockSize }: Candidate): ChainKeys | undefined {
-    for (const chain of this.chains) if (chain.blockSize === blockSize) return chain;
+  /** The chain as a candidate has it. */
+  chainOf(candidate: Candidate): ChainKeys | undefined {
+    const way = this.wayOf(candidate);
+    if (way === undefined) return undefined;
+    const { blockSize } = way.chain;
+    // chains of one size of blocks share their memory: the last one is in it
+    if (way === this.ways.findLast(({ chain }) => chain.blockSize === blockSize)) return way.chain;
+    return this.context!.index.chain(way.root, this.ask.tokenIds!, blockSize, this.ask.media);
+  }
+
+  private wayOf({ blockSize, cacheModel = this.context?.model, cacheLora }: Candidate): Way | undefined {
+    for (const way of this.ways)
+      if (way.chain.blockSize === blockSize && way.model === cacheModel && way.lora === cacheLora) return way;
     return undefined;
   }
 
@@ -40,35 +60,38 @@ export class PrefixLookup {
     }
     this.tokens.fill(0, 0, count);
     this.exact.fill(0, 0, count);
-    this.chains.length = 0;
+    this.ways.length = 0;
+    this.ask = ask;
+    this.context = context;
     const ids = ask.tokenIds;
     if (ids === undefined) return;
     const least = context.settings.cacheThreshold * ids.length;
     for (let i = 0; i < count; i++) {
-      const { blockSize } = candidates[i]!;
-      if (blockSize > ids.length || this.chainOf(candidates[i]!) !== undefined) continue;
-      this.findOf(candidates, i, blockSize, ids, least, ask, context);
-      if (this.chains.length === MOST_SIZES) return;
+      if (candidates[i]!.blockSize > ids.length || this.wayOf(candidates[i]!) !== undefined) continue;
+      this.findOf(candidates, i, ids, least, ask, context);
+      if (this.ways.length === MOST_WAYS) return;
     }
   }
 
-  /** For all candidates of this size, from index `from` on. */
+  /** For all candidates that have it as the one at index `from` does, from that on. */
   private findOf(
     candidates: readonly Candidate[],
     from: number,
-    blockSize: number,
     ids: Uint32Array,
     least: number,
     { lora, cacheSalt, media }: RouteAsk,
-    { index, model, now }: PolicyContext,
+    { index, model: id, now }: PolicyContext,
   ): void {
-    const chain = index.chain(index.root(model, blockSize, lora, cacheSalt), ids, blockSize, media);
-    this.chains.push(chain);
+    const { blockSize, cacheModel: model = id, cacheLora } = candidates[from]!;
+    const root = index.root(model, blockSize, lora ?? cacheLora, cacheSalt);
+    const chain = index.chain(root, ids, blockSize, media);
+    this.ways.push({ root, model, lora: cacheLora, chain });
     const match = index.match(chain, now);
     const most = Math.floor((ids.length - 1) / blockSize);
     for (let i = from; i < candidates.length; i++) {
       const candidate = candidates[i]!;
       if (candidate.blockSize !== blockSize || candidate.member < 0) continue;
+      if ((candidate.cacheModel ?? id) !== model || candidate.cacheLora !== cacheLora) continue;
       const depth = match.depth(candidate.member);
       if (depth === 0) continue;
       const tokens = Math.min(depth, most) * blockSize;

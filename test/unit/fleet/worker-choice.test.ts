@@ -10,6 +10,7 @@ import type { ChoiceNote, LeaseAsk, RouteTrace } from "../../../src/fleet/lease.
 import { defaultRules } from "../../../src/fleet/routing.ts";
 import type { WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
+import { chainInto, chainRoot } from "../../../src/routing/chain.ts";
 import type { PolicyName } from "../../../src/routing/policy.ts";
 import { prefixIndex } from "../../../src/routing/prefix-index.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
@@ -153,6 +154,35 @@ describe("a prompt", () => {
     expect(place.worker.id).toBe("two");
     // the last token is always computed, and so is its block
     expect(place.choice).toMatchObject({ branch: "hit", predictedTokens: 1584, isExact: true, promptTokens: 1600 });
+  });
+
+  test("is found at each worker under the name that its cache has for the model", () => {
+    const [plain, aliased, tuned] = [
+      worker("plain"),
+      worker("aliased", { cacheName: { model: "base" } }),
+      worker("tuned", { cacheName: { model: "base", lora: "m" } }),
+    ];
+    serve(plain, aliased, tuned);
+    const tell = ({ member }: WorkerEntry, seed: number, blocks: number, model: string, lora?: string) => {
+      const ids = Uint32Array.from({ length: blocks * 16 }, (_, i) => seed * 1_000_003 + i);
+      const keys = new Int32Array(2 * blocks);
+      chainInto(keys, chainRoot(model, 16, lora), ids, 16);
+      for (let i = 0; i < blocks; i++) writer.add(keys[2 * i]!, keys[2 * i + 1]!, member!);
+    };
+    const matched = (seed: number) => explain(prompt(seed)).candidates.map(({ matchedTokens }) => matchedTokens);
+    tell(plain, 1, 50, "m");
+    tell(aliased, 1, 60, "base");
+    tell(tuned, 1, 70, "base", "m");
+    expect(matched(1)).toEqual([800, 960, 1120]);
+    tell(aliased, 2, 50, "m");
+    tell(tuned, 2, 50, "base");
+    expect(matched(2)).toEqual([0, 0, 0]);
+    // what is sent there is written under that name, too
+    for (const [seed, id] of ["plain", "aliased", "tuned", "plain"].entries()) {
+      sent([{ route: { ...prompt(10 + seed).route!, target: id } }]);
+      const found = explain(prompt(10 + seed)).candidates.filter(({ matchedTokens }) => matchedTokens === 1584);
+      expect(found.map((candidate) => candidate.id)).toEqual([id]);
+    }
   });
 
   test("of which nothing is known goes to everyone in turn while nobody has anything to do", () => {
