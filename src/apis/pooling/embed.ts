@@ -6,6 +6,7 @@ import { engineFailure } from "../../generation/engine-failure.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
 import { limitTotal } from "../shared/call.ts";
+import { refuseLost } from "../shared/sampling-fields.ts";
 import { takingTurns } from "../tokens/turns.ts";
 import type { PoolingInput } from "./inputs.ts";
 import type { PoolingOptions } from "./schema.ts";
@@ -34,12 +35,14 @@ export interface Embedded {
 export async function embedAll(
   inputs: readonly PoolingInput[],
   rules: TokenRules,
-  { rid, request_id: requestId }: PoolingOptions,
+  body: PoolingOptions,
   model: Model,
   context: ServerContext,
   scope: RequestScope,
 ): Promise<Embedded> {
   scope.signal.throwIfAborted();
+  refuseLost(body);
+  const { rid, request_id: requestId } = body;
   limitTotal(model, context, scope);
   const stop = new AbortController();
   const { signal } = stop;

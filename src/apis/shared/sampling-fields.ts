@@ -144,6 +144,13 @@ export function refuseUnsupported(body: object, taken?: ReadonlySet<string>): vo
   refuseUnsupportedPrompt(body);
 }
 
+/** Refuses what would change the vectors of a text, or whose cache they go by, but is not supported. */
+export function refuseLost(body: object): void {
+  for (const name of ["lora_path", "cache_salt", "extra_key"] as const)
+    if (asked((body as Record<string, unknown>)[name]))
+      throw new UnsupportedError(`${name} is not supported`, { param: name });
+}
+
 /** Refuses what would change the prompt but is not supported. */
 export function refuseUnsupportedPrompt(body: { readonly chat_template?: unknown }): void {
   if (asked(body.chat_template))

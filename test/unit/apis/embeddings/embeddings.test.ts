@@ -240,6 +240,17 @@ describe("engines", () => {
     await chatModel.stop();
   });
 
+  test.each([{ lora_path: "a" }, { cache_salt: "s" }, { extra_key: ["k"] }])(
+    "what its wire cannot carry is refused, whoever asks for vectors: %j",
+    async (field) => {
+      const from = started(() => Promise.reject(new EngineError("failed", "it was asked")));
+      const [param] = Object.keys(field) as [string];
+      const wanted = { code: "unsupported_parameter", param };
+      expect(await refused(from, PATH, { input: "a", ...field })).toMatchObject(wanted);
+      expect(await refused(from, "/v1/rerank", { query: "a", documents: ["b"], ...field })).toMatchObject(wanted);
+    },
+  );
+
   test("at most 64 inputs are with it at a time, and more follow as soon as one is done", async () => {
     let running = 0;
     let most = 0;
