@@ -104,8 +104,29 @@ export function renderPrompt(
 
 /** Rendering a conversation of more takes milliseconds. */
 export const MANY_MESSAGES = 1000;
+/** The same of what its tools, documents and variables hold: values, and pieces of text of so many UTF-16 units. */
+const MANY_VALUES = 4000;
+const PIECE = 32;
 
-/** The same for a conversation of many messages: other work of the thread has its turn between the steps, which take milliseconds. */
+/** Does the rendering of a conversation take milliseconds? */
+export function isLong(conversation: Conversation): boolean {
+  const { messages, tools, documents, responseFormat, templateVariables } = conversation;
+  if (messages.length > MANY_MESSAGES) return true;
+  const left: unknown[] = [documents, responseFormat, templateVariables, ...tools];
+  for (let weight = 0; left.length > 0; ) {
+    const value = left.pop();
+    if (typeof value === "string") weight += value.length / PIECE;
+    else if (typeof value === "object" && value !== null)
+      for (const inner of value instanceof Map ? value.values() : Object.values(value)) {
+        if (++weight > MANY_VALUES) return true;
+        left.push(inner);
+      }
+    if (weight > MANY_VALUES) return true;
+  }
+  return false;
+}
+
+/** The same as `renderPrompt` for a long one: other work of the thread has its turn between the steps, which take milliseconds. */
 export async function renderInTurns(
   conversation: Conversation,
   template: ChatTemplate,

@@ -28,7 +28,8 @@ import { countPrompt, withRun } from "../shared/call.ts";
 import type { EventWriter } from "../shared/events.ts";
 import { withFallback } from "../shared/fallback.ts";
 import { routeHints } from "../shared/route-hints.ts";
-import { type CreateEvent, clientEvent, laneOf, parseMessage } from "./client-events.ts";
+import { type CreateEvent, clientEvent, laneOf } from "./client-events.ts";
+import { Inbox } from "./inbox.ts";
 import { ResponseMemory } from "./memory.ts";
 import { Steering } from "./steering.ts";
 
@@ -51,6 +52,11 @@ const MOST_REQUESTS = 64;
 
 export class ResponsesSession {
   private readonly closing = new AbortController();
+  private readonly inbox = new Inbox(
+    this.closing.signal,
+    (read) => this.take(read),
+    () => this.idle && this.onIdle(),
+  );
   private readonly memory = new ResponseMemory();
   private readonly lanes = new Map<string | undefined, Promise<void>>();
   private readonly steering = new Steering((event, lane) => this.tell(event, lane));
@@ -68,14 +74,18 @@ export class ResponsesSession {
 
   /** Nothing is being worked on. */
   get idle(): boolean {
-    return this.requests === 0;
+    return this.requests === 0 && this.inbox.isEmpty;
   }
 
   /** A message of the client. Failures are told as `error` events. */
   message(text: string): void {
+    this.inbox.add(text);
+  }
+
+  private take(read: () => Loose): void {
     let lane: string | undefined;
     try {
-      const message = parseMessage(text);
+      const message = read();
       lane = laneOf(message);
       const event = clientEvent(message);
       if (event.type === "response.steer") {

@@ -5,7 +5,7 @@ import type { Model } from "../../fleet/view.ts";
 import type { ParsingOptions } from "../../generation/choice.ts";
 import type { Conversation } from "../../generation/conversation.ts";
 import { type AnswerShape, type ParserNames, parsingOptions, type Vocabulary } from "../../generation/parsing.ts";
-import { MANY_MESSAGES, MAX_TEXT, TemplateTextLimitError } from "../../generation/prompt.ts";
+import { isLong, MAX_TEXT, TemplateTextLimitError } from "../../generation/prompt.ts";
 import { argumentSchema } from "../../generation/tools/declaration.ts";
 import { createForcedCallParser } from "../../generation/tools/forced-call.ts";
 import type { PlanOptions } from "../../generation/tools/plan.ts";
@@ -50,7 +50,7 @@ export async function planFor(
     startsInReasoning: conversation.continueFinalMessage === false ? beginsInReasoning : opensReasoning,
   };
   try {
-    if (conversation.messages.length > MANY_MESSAGES)
+    if (isLong(conversation))
       return await planPromptInTurns(conversation, template(), promptOptions(entry.parsers, options));
     return plannedPrompt(conversation, entry.parsers, template(), options);
   } catch (error) {

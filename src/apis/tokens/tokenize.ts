@@ -2,7 +2,7 @@ import { InvalidRequestError } from "../../errors.ts";
 import type { NamedTokenizer } from "../../fleet/view.ts";
 import {
   encodePrompt,
-  MANY_MESSAGES,
+  isLong,
   type PromptEncoder,
   type RenderedPrompt,
   renderInTurns,
@@ -87,10 +87,9 @@ async function requestTexts(
       throw new InvalidRequestError(`The tokenizer '${named.name}' has no chat template`, { param: "model" });
     const conversation = chatConversation({ ...body, messages }, rawBody(body));
     const template = named.template();
-    const rendered =
-      messages.length > MANY_MESSAGES
-        ? await renderInTurns(conversation, template)
-        : renderPrompt(conversation, template);
+    const rendered = isLong(conversation)
+      ? await renderInTurns(conversation, template)
+      : renderPrompt(conversation, template);
     return { ...rendered, texts: rendered.text };
   }
   if (prompt === undefined) throw new InvalidRequestError("Missing required parameter: 'prompt'", { param: "prompt" });

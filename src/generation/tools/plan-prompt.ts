@@ -29,7 +29,7 @@ export function planPrompt(conversation: Conversation, template: ChatTemplate, o
   }
 }
 
-/** The same for a conversation of many messages: other work of the thread has its turn between the steps. */
+/** The same for a long conversation: other work of the thread has its turn between the steps. */
 export async function planPromptInTurns(
   conversation: Conversation,
   template: ChatTemplate,

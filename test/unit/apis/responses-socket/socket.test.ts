@@ -151,6 +151,20 @@ describe("responses over a WebSocket", () => {
     await idle();
   });
 
+  test("a large one is read in its turn: those behind it wait; the connection lasts", async () => {
+    answering();
+    const client = await connect(gateway);
+    const filler = Array.from({ length: 50_000 }, (_, i) => `text ${i}`);
+    client.send(create({ temperature: 9, stream_id: "large", filler }));
+    client.send(JSON.stringify(create({ filler })).slice(0, -1));
+    client.send(create({ temperature: 9, stream_id: "small" }));
+    for (const lane of ["large", undefined, "small"])
+      expect(await client.next()).toMatchObject({ type: "error", status: 400, ...(lane && { stream_id: lane }) });
+    client.send(create({ filler }));
+    await client.response();
+    await idle();
+  });
+
   test("an engine that fails: before the first event an error, after it a failed response", async () => {
     silent();
     const client = await connect(gateway);
