@@ -44,6 +44,14 @@ export class LengthShares {
     const within = Math.min(1, (tokens - from) / (lengthAt(bucket + 1) - from));
     return shares[bucket]! + (shares[bucket + 1]! - shares[bucket]!) * within;
   }
+
+  /** The part of all that is in prompts of about this length; everything while nothing is learnt. */
+  alike(tokens: number): readonly [from: number, to: number] {
+    const { shares } = this;
+    if (shares === undefined) return [0, 1];
+    const bucket = Math.max(0, Math.min(shares.length - 2, Math.floor(Math.log2(Math.max(1, tokens)) * STEPS)));
+    return [shares[bucket]!, shares[bucket + 1]!];
+  }
 }
 
 function sharesOf(counts: Float64Array): Float64Array {

@@ -97,6 +97,47 @@ describe("what is learnt", () => {
   });
 });
 
+describe("prompts of about one length", () => {
+  test("go by load, as all of them are alike", () => {
+    const around = new Surroundings(idle(4));
+    const policy = policyOf("bucket");
+    const { below } = random(5);
+    const choose = () => around.choose(policy, { tokens: 3630 + below(50) }).worker;
+    for (let i = 0; i < 100; i++) choose();
+    around.now += 5000;
+    expect(new Set(Array.from({ length: 20 }, choose)).size).toBe(1); // while nobody has anything to do
+    for (let i = 0; i < 40; i++) choose().running++;
+    expect(around.workers.map(({ running }) => running)).toEqual([10, 10, 10, 10]);
+    around.workers[2]!.queued = 10_000;
+    for (let i = 0; i < 30; i++) choose().running++;
+    expect(around.workers.map(({ running }) => running)).toEqual([20, 20, 10, 20]);
+  });
+
+  test("go by load before anything is learnt, too", () => {
+    const around = new Surroundings(idle(3));
+    const policy = policyOf("bucket");
+    for (let i = 0; i < 30; i++) around.choose(policy, { tokens: 9000 }).worker.running++;
+    expect(around.workers.map(({ running }) => running)).toEqual([10, 10, 10]);
+  });
+
+  test("leave short ones alone, whose worker has more to do", () => {
+    const around = new Surroundings(idle(3));
+    const policy = policyOf("bucket");
+    const both = (i: number) => (i % 10 === 0 ? 3600 : 200);
+    for (let i = 0; i < 1000; i++) around.choose(policy, { tokens: both(i) });
+    around.now += 5000;
+    const ofShort = around.choose(policy, { tokens: 200 }).worker;
+    ofShort.running = 3;
+    const long = Array.from({ length: 40 }, () => {
+      const { worker: its } = around.choose(policy, { tokens: 3600 });
+      its.running++;
+      return its;
+    });
+    expect(long.includes(around.workers[0]!)).toBe(false);
+    expect(around.choose(policy, { tokens: 200 }).worker).toBe(ofShort);
+  });
+});
+
 test("out of balance, the one with the fewest tokens that wait", () => {
   const around = new Surroundings(
     workers({ running: 70, queued: 10 }, { running: 1, queued: 500 }, { running: 2, queued: 90 }),
@@ -106,7 +147,7 @@ test("out of balance, the one with the fewest tokens that wait", () => {
   around.workers[0]!.queued = 600;
   expect(around.choose(policyOf("bucket"), { tokens: 10 }).worker.id).toBe("w2");
   around.settings = { ...SETTINGS, balanceAbsThreshold: 100 };
-  expect(around.choose(policyOf("bucket"), { tokens: 10 }).worker.id).toBe("w0");
+  expect(around.choose(policyOf("bucket"), { tokens: 10 }).branch).toBe("key");
 });
 
 test("explaining counts no length", () => {
