@@ -17,6 +17,7 @@ const DURATIONS = [
 
 const ROUTER = ["router_type", "backend_type", "connection_mode", "model", "endpoint"];
 const TOKENS = ["router_type", "backend_type", "model", "endpoint"];
+const PAIR = ["backend_type", "model", "runtime"];
 const ENGINE = ["worker", "model", "dp_rank"];
 
 const counter = (labels: readonly string[], help: string): MetricSpec => ({ type: "counter", labels, help });
@@ -43,6 +44,21 @@ export const METRICS = {
   smg_router_tpot_seconds: seconds(TOKENS, "Time per token behind the first one, by answer."),
   smg_router_generation_duration_seconds: seconds(TOKENS, "Time from a prompt that is ready to its last token."),
   smg_router_tokens_total: counter([...TOKENS, "token_type"], "Tokens of prompts (input) and answers (output)."),
+  smg_pd_prefill_duration_seconds: seconds(PAIR, "Time that a prompt takes at the worker that prefills for another."),
+  smg_pd_kv_transfer_duration_seconds: seconds(
+    PAIR,
+    "Time from the end of a prefill to the first token of the worker that decodes, which has fetched the cache by then.",
+  ),
+  smg_pd_ttft_seconds: seconds(PAIR, "Time from the start of a pair of workers to the first token."),
+  smg_pd_kv_connector_mode_total: counter(
+    ["mode"],
+    "Requests of pairs of vLLM's, by how the cache gets over: nixl, mooncake or passthrough.",
+  ),
+  smg_pd_bootstrap_failures_total: counter(
+    [],
+    "Pairs of SGLang's or TokenSpeed's that did not meet, or whose cache did not get over.",
+  ),
+  smg_pd_kv_transfer_failures_total: counter([], "Pairs of vLLM's whose cache did not get over."),
   smg_worker_pool_size: gauge(["worker_type", "connection_mode", "model"], "Workers of a model."),
   smg_worker_requests_active: gauge(["worker"], "Requests at a worker, of all threads."),
   smg_worker_health: gauge(["worker"], "1 while a worker gets requests."),

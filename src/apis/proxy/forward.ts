@@ -13,7 +13,7 @@ import type { FleetView } from "../../fleet/view.ts";
 import { withMember } from "../../generation/raw-members.ts";
 import type { RouteAsk } from "../../routing/ask.ts";
 import { endpointName } from "../../server/request-metrics.ts";
-import { beginPair } from "./pair.ts";
+import { beginPair, isMeeting } from "./pair.ts";
 import { HttpPair } from "./pair-lease.ts";
 import { atRank } from "./route.ts";
 
@@ -92,7 +92,10 @@ export async function forward(ask: ForwardAsk, fleet: FleetView, signal: AbortSi
       },
       isInDoubt(lease, error) {
         const isInDoubt = lease instanceof HttpPair && lease.isInDoubt(error);
-        if (isInDoubt) doubts.add(lease.doubted);
+        if (isInDoubt) {
+          doubts.add(lease.doubted);
+          fleet.observer.pairFailed(isMeeting(lease) ? "meeting" : "transfer");
+        }
         return isInDoubt;
       },
     },

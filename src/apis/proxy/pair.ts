@@ -1,8 +1,8 @@
 /** Requests that one HTTP worker prefills and another answers: as vLLM's servers do it, and SGLang's. */
 import { EngineError } from "../../engines/engine.ts";
-import { runtimeOf } from "../../engines/http/models.ts";
 import type { Clock } from "../../fleet/clock.ts";
 import { meetingPlace, randomRoom } from "../../fleet/dispatch/meeting-place.ts";
+import { connectorMode, PairMeter, runtimeNameOf } from "../../fleet/dispatch/pair-meter.ts";
 import { relayOf } from "../../fleet/dispatch/relay.ts";
 import { awayError } from "../../fleet/dispatch/retries.ts";
 import type { HttpLease } from "../../fleet/lease.ts";
@@ -49,6 +49,12 @@ const PREFILL_NOT: Readonly<Record<string, string>> = {
   top_logprobs: "null",
 };
 
+/** SGLang's halves work at the same time. */
+export const isMeeting = ({ prefill }: HttpPair): boolean => runtimeNameOf(prefill.worker) === "sglang";
+
+/** vLLM's servers do not tell their connector. */
+const USUAL = "NixlConnector";
+
 /** Begins the answer of the half that decodes. Rejects as `begin` does, and then the pair's suspect is who has failed. */
 export async function beginPair(
   pair: HttpPair,
@@ -57,13 +63,11 @@ export async function beginPair(
   fleet: FleetView,
   signal: AbortSignal,
 ): Promise<Forwarded> {
-  const { facts } = pair.prefill.worker;
-  const isSglang = facts !== undefined && runtimeOf(facts) === "sglang";
   const given = new AbortController();
   const forget = fleet.lost.watch(pair.prefill.worker.slot, () => given.abort(awayError()));
   const either = AbortSignal.any([signal, given.signal]);
   try {
-    const begun = await (isSglang ? meet : relay)({ pair, text, begin, fleet }, either, given);
+    const begun = await (isMeeting(pair) ? meet : relay)({ pair, text, begin, fleet }, either, given);
     pair.begun();
     return { ...begun, lease: pair };
   } catch (error) {
@@ -79,24 +83,31 @@ export async function beginPair(
 async function relay({ pair, text, begin, fleet }: Trying, signal: AbortSignal): Promise<Forwarded> {
   const { prefill, decode } = pair;
   const n = hasSeveral(text) ? 2 : 1;
-  const plan = relayOf(prefill.worker, { n, rank: undefined }, "NixlConnector");
+  const plan = relayOf(prefill.worker, { n, rank: undefined }, USUAL);
   if (plan.isUseless === true) {
     pair.leaveOutPrefill();
     return begin(decode, text, signal);
   }
   pair.suspect = "prefill";
+  fleet.observer.paired(connectorMode(prefill.worker, USUAL));
+  const meter = new PairMeter(fleet.observer, fleet.clock, prefill.worker);
   const told = plan.prefill?.kind === "transfer" ? plan.prefill.json : undefined;
   const late = lateSignal(signal, fleet.clock);
   const answer = await wholeOf(await begin(prefill, prefillOnly(text, told), late.signal));
+  meter.prefilled();
   count(prefill, answer);
   const handover = plan.decode === "as told" ? rawMemberText(answer, "kv_transfer_params") : jsonOf(plan.decode);
   if (handover === undefined || handover === "null") {
     pair.prefilled();
-    return begin(decode, text, signal);
+    meter.alone();
+    const begun = await begin(decode, text, signal);
+    meter.begun();
+    return begun;
   }
   pair.prefilled("neutral"); // what that was worth shows when the other has fetched it
   pair.isMeeting = true;
   const begun = await begin(decode, changed(text, { kv_transfer_params: handover }), late.signal);
+  meter.begun();
   fleet.judge(prefill.worker, "ok");
   late.comeDue();
   return begun;
@@ -137,6 +148,7 @@ async function meet(
   const meeting = { bootstrap_host: JSON.stringify(host), bootstrap_port: String(port), bootstrap_room: room };
   const asked = changed(text, meeting);
   const end = new AbortController();
+  const meter = new PairMeter(fleet.observer, fleet.clock, prefill.worker);
   let hasBegun = false;
   pair.suspect = undefined; // until one of them says something
   pair.isMeeting = true;
@@ -148,6 +160,7 @@ async function meet(
     .then(wholeOf)
     .then((answer) => {
       count(prefill, answer);
+      meter.prefilled();
       pair.isMeeting = false;
       if (!hasBegun) pair.prefilled();
     })
@@ -158,6 +171,7 @@ async function meet(
   try {
     const begun = await begin(decode, asked, signal);
     hasBegun = true;
+    meter.begun();
     const cancel = () => {
       begun.cancel();
       leave();

@@ -5,6 +5,7 @@ import type { Counter, Histogram, MetricRegistry } from "../../telemetry/registr
 import type { ChoiceNote } from "../lease.ts";
 import type { OnBreaker } from "../place.ts";
 import { HTTP_DIALECT, type WorkerEntry } from "../snapshot.ts";
+import { type ConnectorMode, type PairPart, runtimeNameOf } from "./pair-meter.ts";
 
 /** Told of what becomes of requests. */
 export interface DispatchObserver {
@@ -28,6 +29,12 @@ export interface DispatchObserver {
   budgetDenied(): void;
   /** A second worker was asked beside a slow one, and began before it, or not. */
   hedged(result: "won" | "lost"): void;
+  /** A part of the work of a pair of workers is done; `worker`: the one that prefills. */
+  pairTook(part: PairPart, worker: WorkerEntry, seconds: number): void;
+  /** A pair works on a request, one after the other. */
+  paired(mode: ConnectorMode): void;
+  /** A cache did not get over: of halves that meet, or of those that follow each other. */
+  pairFailed(how: "meeting" | "transfer"): void;
   /** Another model has answered in the place of the one that was asked for. */
   fellBack(from: string, to: string): void;
 }
@@ -45,6 +52,9 @@ export const UNOBSERVED: DispatchObserver = {
   exhausted() {},
   budgetDenied() {},
   hedged() {},
+  pairTook() {},
+  paired() {},
+  pairFailed() {},
   fellBack() {},
 };
 
@@ -74,6 +84,12 @@ type BranchCounter =
   | "smg_manual_policy_branch_total"
   | "smg_consistent_hashing_policy_branch_total"
   | "smg_prefix_hash_policy_branch_total";
+
+const PAIR_TIMES = {
+  prefill: "smg_pd_prefill_duration_seconds",
+  transfer: "smg_pd_kv_transfer_duration_seconds",
+  "first token": "smg_pd_ttft_seconds",
+} as const satisfies Record<PairPart, string>;
 
 /** Counters of a policy at a worker. */
 interface OfPolicy {
@@ -175,6 +191,13 @@ export function countingObserver(metrics: MetricRegistry, onBreaker: OnBreaker):
     exhausted: (endpoint) => metrics.counter("smg_worker_retries_exhausted_total", "regular", endpoint).add(),
     budgetDenied: () => metrics.counter("collie_retry_budget_denied_total").add(),
     hedged: (result) => metrics.counter("collie_hedges_total", result).add(),
+    pairTook: (part, worker, seconds) =>
+      metrics.histogram(PAIR_TIMES[part], "pd", worker.model, runtimeNameOf(worker)).observe(seconds),
+    paired: (mode) => metrics.counter("smg_pd_kv_connector_mode_total", mode).add(),
+    pairFailed: (how) =>
+      metrics
+        .counter(how === "meeting" ? "smg_pd_bootstrap_failures_total" : "smg_pd_kv_transfer_failures_total")
+        .add(),
     fellBack: (from, to) => metrics.counter("collie_fallbacks_total", from, to).add(),
   };
 }

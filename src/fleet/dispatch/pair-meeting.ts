@@ -11,6 +11,8 @@ import type { TimeLimits } from "./policy.ts";
  * waits for the other, so both are told when the request is over, in every phase.
  */
 export class MeetingPair extends PairTry {
+  protected readonly way = "meeting";
+
   constructor(
     tries: Tries,
     fleet: FleetView,

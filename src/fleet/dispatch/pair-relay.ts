@@ -1,5 +1,6 @@
 import type { ChoiceFinish, GenerateRequest, Handover } from "../../engines/engine.ts";
 import type { Attempt } from "./attempt.ts";
+import { connectorMode } from "./pair-meter.ts";
 import { PairTry } from "./pair-try.ts";
 import type { TimeLimits } from "./policy.ts";
 import { type Relay, relayOf } from "./relay.ts";
@@ -10,6 +11,7 @@ import { type Relay, relayOf } from "./relay.ts";
  * there all the same, to be given up there.
  */
 export class RelayPair extends PairTry {
+  protected readonly way = "transfer";
   private request: GenerateRequest | undefined;
   private limits: TimeLimits | undefined;
   private relay: Relay = {};
@@ -26,6 +28,7 @@ export class RelayPair extends PairTry {
       this.startDecode(request, limits);
       return;
     }
+    this.fleet.observer.paired(connectorMode(this.places.prefill.worker));
     this.startPrefill(prefillCopy(request, this.relay.prefill), { ...limits, interTokenMs: 0 });
   }
 
@@ -35,6 +38,7 @@ export class RelayPair extends PairTry {
     const handover = this.relay.decode === "as told" ? told : this.relay.decode;
     if (isOver && handover === undefined) return; // nothing is kept for anybody
     this.prefill.isJudgedLater = handover !== undefined;
+    if (handover === undefined) this.meter?.alone();
     const { promptLogprobs: _, ...sampling } = request.sampling;
     this.startDecode({ ...request, sampling, ...(handover && { handover }) }, this.rest(limits));
     if (isOver) this.decode.callOff();

@@ -6,6 +6,7 @@ import type { FleetView } from "../view.ts";
 import { Attempt, type Tries, type Try } from "./attempt.ts";
 import { PairAnswer } from "./pair-answer.ts";
 import { type Doubted, mayBeShared, type PairWorkers } from "./pair-doubt.ts";
+import { PairMeter } from "./pair-meter.ts";
 import type { TimeLimits } from "./policy.ts";
 
 export const NO_LIMITS: TimeLimits = { firstTokenMs: 0, interTokenMs: 0 };
@@ -28,6 +29,10 @@ export abstract class PairTry implements Try {
   protected readonly prefill: Attempt;
   protected readonly decode: Attempt;
   protected readonly answer: PairAnswer;
+  /** Of a try in which both have a part. */
+  protected meter: PairMeter | undefined;
+  /** How they have to do with each other. */
+  protected abstract readonly way: "meeting" | "transfer";
   /** All has come, or nothing more is wanted. */
   protected isOver = false;
   /** The answer has. */
@@ -69,6 +74,8 @@ export abstract class PairTry implements Try {
   protected abstract abandon(isEnough: boolean): void;
 
   protected startPrefill(request: GenerateRequest, limits: TimeLimits): void {
+    const { observer, clock } = this.fleet;
+    this.meter = new PairMeter(observer, clock, this.places.prefill.worker);
     this.isPrefilling = true;
     this.run(this.prefill, request, limits);
   }
@@ -98,6 +105,7 @@ export abstract class PairTry implements Try {
       return;
     }
     this.hasPrefilled = true;
+    this.meter?.prefilled();
     this.answer.prefillTold(finish, true);
     this.prefilled(finish);
   }
@@ -111,6 +119,7 @@ export abstract class PairTry implements Try {
 
   private onBegin(): void {
     this.hasBegun = true;
+    this.meter?.begun();
     // there is nothing to decode before all is prefilled
     const { prefill } = this.places;
     prefill.begun();
@@ -140,6 +149,7 @@ export abstract class PairTry implements Try {
   /** Both may have done it; `charged`: who has told of it. */
   protected doubt(charged: WorkerEntry | undefined): void {
     this.doubted = { ...this.pair, charged };
+    this.fleet.observer.pairFailed(this.way);
   }
 
   get pair(): PairWorkers {

@@ -103,6 +103,13 @@ describe.each(FLAVORS)("%s", (_, flavor) => {
         expect(prefill.stats().handover).toMatchObject({ given: 3, failed: 0, expired: 0 });
         expect(decode.stats().handover).toMatchObject({ taken: 3, failed: 0, recomputed: 0 });
         expect(states()).toEqual(["closed", "closed"]);
+        const counted = front.serving.counted();
+        for (const name of ["smg_pd_prefill_duration_seconds", "smg_pd_ttft_seconds"])
+          expect(counted[name]).toMatchObject([{ labels: ["pd", MODEL, flavor.flavor] }]);
+        const modes = counted["smg_pd_kv_connector_mode_total"]?.filter(({ value }) => value > 0);
+        expect(modes ?? []).toMatchObject(
+          flavor.kvConnector === undefined ? [] : [{ labels: [flavor.kvConnector], value: 3 }],
+        );
       },
       { speed: "instant" },
     ));

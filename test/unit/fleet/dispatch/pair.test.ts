@@ -285,6 +285,7 @@ describe("engines that get a request one after the other", () => {
     expect(w.asked[1]!.request.handover).toBeUndefined();
     w.asked[1]!.chunk([7]).finish({ completionTokens: 1 }).end();
     expect(ends).toEqual([undefined]);
+    expect(w.timed).toEqual(["nixl", "0: prefill 0", "0: first token 0"]);
   });
 
   test("the logprobs of the prompt are those of the prefill, of which the other is not asked", () => {
@@ -363,6 +364,42 @@ describe("engines that get a request one after the other", () => {
     answered(w);
     w.asked[0]!.finish({ completionTokens: 1, handover: TOLD });
     expect(w.asked.map(({ request }) => request.dataParallelRank)).toEqual([1, 1]);
+  });
+
+  test("take their times: of the prefill, of the cache's way, and to the first token", async () => {
+    const w = pairs("vllm", 1, { labels: NIXL });
+    answered(w);
+    await w.clock.pass(300);
+    w.asked[0]!.finish({ completionTokens: 1, handover: TOLD }).end();
+    await w.clock.pass(50);
+    w.asked[1]!.chunk([7]).chunk([8]);
+    expect(w.timed).toEqual(["nixl", "0: prefill 0.3", "0: transfer 0.05", "0: first token 0.35"]);
+    answered(w, { sampling: { n: 2 } }); // nobody prefills for it
+    w.asked[2]!.chunk([7]);
+    expect(w.timed).toHaveLength(4);
+
+    const meeting = pairs("sglang", 1);
+    answered(meeting);
+    await meeting.clock.pass(100);
+    meeting.asked[1]!.chunk([7]);
+    await meeting.clock.pass(100);
+    meeting.asked[0]!.finish({ completionTokens: 1 }).end();
+    expect(meeting.timed).toEqual(["0: first token 0.1", "0: prefill 0.2"]);
+  });
+
+  test.each([
+    ["vllm", "transfer failed"],
+    ["sglang", "meeting failed"],
+  ])("a cache that did not get over is counted: %s", (dialect, failed) => {
+    const w = pairs(dialect, 2, { labels: NIXL });
+    answered(w);
+    if (dialect === "vllm") w.asked[0]!.finish({ completionTokens: 1, handover: TOLD }).end();
+    w.asked[1]!.end(new EngineError("failed", "the cache did not come"));
+    expect(w.timed).toContain(failed);
+    const other = pairs(dialect, 2, { labels: NIXL });
+    answered(other);
+    other.asked[0]!.end(UNAVAILABLE);
+    expect(other.timed.filter((line) => line.endsWith("failed"))).toEqual([]);
   });
 
   test("the time to the first token is that of both together", async () => {

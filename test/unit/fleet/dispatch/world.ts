@@ -53,6 +53,8 @@ export function world(count: number, { limits, rules, budget, breaker, workers: 
     return { id: String(i), slot, url: `grpc://engine:${i}`, dialect: "scripted", model: MODEL, ...special?.[i] };
   });
   const told: string[] = [];
+  /** Of pairs. */
+  const timed: string[] = [];
   const observer: DispatchObserver = {
     ...UNOBSERVED,
     retried: (kind) => told.push(`retried ${kind}`),
@@ -60,6 +62,9 @@ export function world(count: number, { limits, rules, budget, breaker, workers: 
     exhausted: (kind) => told.push(`exhausted ${kind}`),
     budgetDenied: () => told.push("denied"),
     hedged: (result) => told.push(`hedge ${result}`),
+    pairTook: (part, { id }, seconds) => timed.push(`${id}: ${part} ${seconds}`),
+    paired: (mode) => timed.push(mode),
+    pairFailed: (how) => timed.push(`${how} failed`),
   };
   const base = DEFAULT_POLICY.limitsOf(MODEL);
   const fleet = new FleetView(board, 0, ({ id }) => engines[Number(id)]!, {
@@ -96,5 +101,5 @@ export function world(count: number, { limits, rules, budget, breaker, workers: 
   }
   /** The worker that a call went to, by its number. */
   const workerOf = (call: ScriptedCall): number => engines.findIndex((engine) => engine.calls.includes(call));
-  return { board, clock, workers, engines, fleet, told, asked, vectors, running, generate, dispatch, workerOf };
+  return { board, clock, workers, engines, fleet, told, timed, asked, vectors, running, generate, dispatch, workerOf };
 }
