@@ -32,7 +32,7 @@ export interface ChannelTiming {
   readonly mostPauseMs: number;
 }
 
-const TIMING: ChannelTiming = { connectMs: 2000, beatMs: 5000, pauseMs: 250, mostPauseMs: 10_000 };
+const TIMING: ChannelTiming = { connectMs: 2000, beatMs: 1000, pauseMs: 250, mostPauseMs: 10_000 };
 /** Missed beats after which a connection counts as dead. */
 const MOST_MISSED = 3;
 /** Bytes whose arrival the server has not confirmed yet. */
@@ -137,12 +137,20 @@ async function connected(
   };
   publisher.onclose = close;
   subscriber.onclose = close;
+  // Bun's own limit ends with the greeting: what comes behind it may never be answered
+  const tooLate = Promise.withResolvers<never>();
+  const late = () => tooLate.reject(new Error("it does not answer"));
+  const timer = setTimeout(late, 2 * connectionTimeout);
   try {
-    await publisher.send("PING", []); // Bun 1.4.5: connect() does not say why it was refused
-    await subscriber.subscribe(name, heard);
+    const answered = publisher
+      .send("PING", []) // Bun 1.4.5: connect() does not say why it was refused
+      .then(() => subscriber.subscribe(name, heard));
+    await Promise.race([answered, tooLate.promise]);
   } catch (error) {
     close();
     throw error;
+  } finally {
+    clearTimeout(timer);
   }
   let pending = 0;
   let beats = 0;

@@ -81,10 +81,10 @@ class Gateway {
   }
 }
 
-async function until(what: string, is: () => boolean): Promise<void> {
-  const deadline = performance.now() + WAIT_MS;
+async function until(what: string, is: () => boolean, ms = WAIT_MS): Promise<void> {
+  const deadline = performance.now() + ms;
   while (!is()) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${WAIT_MS} ms`);
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${ms} ms`);
     await Bun.sleep(5);
   }
 }
@@ -221,20 +221,46 @@ async function until(what: string, is: () => boolean): Promise<void> {
   });
 });
 
+test("a server that greets and never answers again is tried anew", async () => {
+  let connections = 0;
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open: () => void connections++,
+      data(socket, bytes) {
+        const text = bytes.toString();
+        if (text.includes("HELLO")) socket.write("%1\r\n+server\r\n+redis\r\n");
+        if (text.includes("PING")) socket.write("+PONG\r\n");
+      },
+    },
+  });
+  const a = new Gateway(`redis://127.0.0.1:${server.port}`, PLACES, { timing: { ...timing, connectMs: 100 } });
+  try {
+    await until("some tries", () => connections >= 6);
+    expect(a.isUp).toBe(false);
+    expect(a.log).toHaveLength(1);
+    expect(a.log[0]).toContain("it does not answer");
+  } finally {
+    a.close();
+    server.stop(true);
+  }
+});
+
 (ownRedis ? test : test.skip)(
   "a server that hangs is noticed, and holds up nothing (needs redis-server or valkey-server)",
   async () => {
     const redis = await startRedis();
-    const a = new Gateway(redis.url, PLACES);
+    const a = new Gateway(redis.url, PLACES, { timing: undefined }); // as it is: within seconds
     try {
       await until("the connection", () => a.isUp);
       const client = new Bun.RedisClient(redis.url);
       const pid = Number(/process_id:(\d+)/.exec(String(await client.send("INFO", ["server"])))?.[1]);
       process.kill(pid, "SIGSTOP");
-      await until("the silence", () => !a.isUp);
+      await until("the silence", () => !a.isUp, 15_000);
       expect(a.log.at(-1)).toContain("it does not answer");
       process.kill(pid, "SIGCONT");
-      await until("the return", () => a.isUp);
+      await until("the return", () => a.isUp, 30_000);
       client.close();
     } finally {
       a.close();
