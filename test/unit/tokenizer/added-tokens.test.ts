@@ -80,17 +80,23 @@ const HOSTILE: Readonly<Record<string, () => readonly object[]>> = {
   ],
 };
 
+/** Milliseconds that this process worked since then, however busy the machine is with other things. */
+function cpuMs(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
 describe("added tokens", () => {
   for (const [what, tokens] of Object.entries(HOSTILE)) {
     for (const name of ["cl100k", "gemma", "wordpiece"]) {
       test(`${what} load with ${name} in little time`, async () => {
         const model = files(name, tokens());
-        const before = performance.now();
+        const before = process.cpuUsage();
         const tokenizer = openTokenizer(await loadTokenizer(model));
-        expect(performance.now() - before).toBeLessThan(5000);
+        expect(cpuMs(before)).toBeLessThan(10_000);
         const [{ content }] = tokens().slice(-1) as [{ content: string }];
         expect([...tokenizer.encode(content)]).toEqual([tokenizer.tokenId(content) as number]);
-      }, 20_000);
+      }, 60_000);
     }
   }
   for (const name of ["cl100k", "gemma", "wordpiece"]) {
@@ -98,9 +104,9 @@ describe("added tokens", () => {
       for (const content of ["a".repeat(16_000), `${"a".repeat(16_000)}c`]) {
         const tokenizer = openTokenizer(await loadTokenizer(files(name, [token(content), token("<x>")])));
         const text = `${"a".repeat(15_999)}b`.repeat(5);
-        const before = performance.now();
+        const before = process.cpuUsage();
         const ids = tokenizer.encode(`<x>${text}${content}<x>`);
-        expect(performance.now() - before).toBeLessThan(500);
+        expect(cpuMs(before)).toBeLessThan(1000);
         const id = (of: string): number => tokenizer.tokenId(of) as number;
         expect([...ids]).toEqual([id("<x>"), ...tokenizer.encode(text), id(content), id("<x>")]);
         expect(ids.length).toBeGreaterThan(3);
