@@ -264,7 +264,7 @@ for (const threads of ["1", "2"]) {
       const started = performance.now();
       gateway.program.kill("SIGTERM");
       expect(await gateway.program.exited).toBe(143);
-      expect(performance.now() - started).toBeLessThan(500);
+      expect(performance.now() - started).toBeLessThan(3000);
       await running;
       await eventually(async () => (await engine.stats()).open === 0);
     });

@@ -217,5 +217,5 @@ test("a caller that gives up is heard at once", async () => {
   const started = performance.now();
   gone.abort(new Error("stopping"));
   expect((await waiting).message).toBe("stopping");
-  expect(performance.now() - started).toBeLessThan(500);
+  expect(performance.now() - started).toBeLessThan(3000);
 });
