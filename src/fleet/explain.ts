@@ -124,9 +124,18 @@ function spansOf(match: PrefixMatch, seats: readonly Seat[]): readonly ReportedS
   /** Members of other models, or that have just left, have no name here. */
   const ids = (members: readonly number[]) => members.flatMap((member) => idOf.get(member) ?? []);
   let fromBlock = 0;
-  return match.spans().map(({ end, exact, guessed }) => {
+  const spans: ReportedSpan[] = [];
+  for (const { end, exact, guessed } of match.spans()) {
     const span = { fromBlock, toBlock: end, exact: ids(exact), guessed: ids(guessed) };
+    const last = spans.at(-1);
+    // they may differ by members without a name
+    if (last !== undefined && isSame(last.exact, span.exact) && isSame(last.guessed, span.guessed))
+      spans[spans.length - 1] = { ...last, toBlock: end };
+    else spans.push(span);
     fromBlock = end;
-    return span;
-  });
+  }
+  return spans;
 }
+
+const isSame = (ones: readonly string[], others: readonly string[]): boolean =>
+  ones.length === others.length && ones.every((one, i) => one === others[i]);

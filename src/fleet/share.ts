@@ -26,7 +26,7 @@ export interface ShareOptions {
   readonly metrics: MetricRegistry;
   /** Bytes a second that are told, and that are taken from the others together. */
   readonly limits?: { readonly sent: number; readonly received: number };
-  readonly timing?: ChannelTiming;
+  readonly timing?: ChannelTiming | undefined;
 }
 
 const EVERY_MS = 20;

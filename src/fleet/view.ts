@@ -254,8 +254,13 @@ export class FleetView {
     return regular.seats.length === 0 || (this.hasReady(prefill) && this.hasReady(decode));
   }
 
-  private bookWhole<E extends { close(): void }>({ regular, gap }: Legs, ask: LeaseAsk, engines: EnginePool<E>) {
-    if (regular.seats.length === 0 && gap !== undefined) throw new NoWorkersError(regular.model, 1, gap);
+  private bookWhole<E extends { close(): void }>(
+    { regular, prefill, gap }: Legs,
+    ask: LeaseAsk,
+    engines: EnginePool<E>,
+  ) {
+    const why = gap ?? (prefill.seats.length > 0 ? HALVES_ONLY : undefined);
+    if (regular.seats.length === 0 && why !== undefined) throw new NoWorkersError(regular.model, 1, why);
     return this.choice.book(regular, ask, engines);
   }
 
@@ -359,6 +364,8 @@ export class FleetView {
   }
 }
 
+/** Of requests that are not split: for vectors, for one. */
+const HALVES_ONLY = "all of its workers prefill or decode only, and this needs one without a role";
 const NO_PROMPT: RouteAsk = { tokens: 0 };
 
 /** A worker that the client names must have a part of the work, where others are not tried for another reason (or nobody can be). */

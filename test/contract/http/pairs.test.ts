@@ -144,6 +144,16 @@ describe.each(FLAVORS)("%s", (_, flavor) => {
     ));
 });
 
+test("vectors are refused with what is missing", () =>
+  withPair(
+    FLAVORS[1][1],
+    async ({ front }) => {
+      const reply = await front.post("/v1/embeddings", { model: MODEL, input: "hello" });
+      expect([reply.status, await reply.text()]).toEqual([503, expect.stringContaining("one without a role")]);
+    },
+    { speed: "instant" },
+  ));
+
 test("several choices, or prompts, are left to the server of vLLM that decodes", () =>
   withPair(
     FLAVORS[1][1],

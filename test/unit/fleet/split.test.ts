@@ -50,6 +50,13 @@ describe("a model whose work is split", () => {
     expect(view.lease(model()).worker.id).toBe("w");
   });
 
+  test("says what is missing for a request that cannot be split", () => {
+    serve(worker("p", "prefill"), worker("d", "decode"));
+    expect(() => view.lease(model())).toThrow(/prefill or decode only.* one without a role/);
+    serve(worker("p", "prefill"));
+    expect(() => view.lease(model())).toThrow(/none that decodes/);
+  });
+
   test("has a part for the worker that a client names, or is not for it", () => {
     serve(worker("p", "prefill"), worker("q", "prefill"), worker("d", "decode"), worker("e", "decode"));
     const to = (target: string) => {

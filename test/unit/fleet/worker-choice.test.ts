@@ -448,6 +448,19 @@ describe("an explanation", () => {
     });
   });
 
+  test("shows a stretch that all of its workers have in one piece, whoever of another model has a part of it", () => {
+    const [one, other] = [worker("one"), worker("two", { model: "another" })];
+    serve(one, worker("three"));
+    const ids = prompt(1).route!.tokenIds!;
+    const keys = new Int32Array(200);
+    chainInto(keys, chainRoot("m", 16), ids, 16);
+    for (let i = 0; i < 60; i++) {
+      writer.add(keys[2 * i]!, keys[2 * i + 1]!, one.member!);
+      if (i < 30) writer.add(keys[2 * i]!, keys[2 * i + 1]!, other.member!);
+    }
+    expect(explain(prompt(1)).spans).toEqual([{ fromBlock: 0, toBlock: 60, exact: ["one"], guessed: [] }]);
+  });
+
   test("of a half-open breaker tells of the try, and does not make it", () => {
     const [bad, good] = [worker("bad"), worker("good")];
     serve(bad, good);
