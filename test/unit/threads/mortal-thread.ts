@@ -1,18 +1,30 @@
-/** A real serving thread that ends when it is told to, as one ends that runs out of memory, or hangs as in an endless loop. */
+/**
+ * A real serving thread that ends when it is told to, as one ends that runs out of memory (in the middle of writing to the prefix index,
+ * too), or hangs as in an endless loop.
+ */
 import "../../../src/threads/serving-thread.ts";
 import type { ToThread } from "../../../src/threads/messages.ts";
+import { PrefixCells } from "../../../src/threads/prefix-layout.ts";
 
 declare const self: Worker;
 
 const serve = self.onmessage;
 const orders = new BroadcastChannel("mortal-thread");
 let thread = -1;
+let index: SharedArrayBuffer | undefined;
 
 self.onmessage = (event: MessageEvent<ToThread>) => {
-  if (event.data.type === "start") thread = event.data.options.thread;
+  if (event.data.type === "start") {
+    thread = event.data.options.thread;
+    index = event.data.options.boards.prefix;
+  }
   serve?.call(self, event);
 };
-orders.onmessage = (event: MessageEvent<number | { readonly hang: number }>) => {
-  if (event.data === thread) process.exit(1);
-  if (typeof event.data === "object" && event.data.hang === thread) for (;;);
+orders.onmessage = ({ data }: MessageEvent<number | { readonly hang?: number; readonly dieWriting?: number }>) => {
+  if (data === thread) process.exit(1);
+  if (typeof data !== "object") return;
+  if (data.hang === thread) for (;;);
+  if (data.dieWriting !== thread) return;
+  while (!new PrefixCells(index!).tryLock(thread + 1, 1000));
+  process.exit(1);
 };

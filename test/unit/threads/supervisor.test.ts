@@ -31,7 +31,7 @@ async function start(count: number, port = 0, pingMs?: number) {
   const log = createLogger({ level: "debug", json: false, write: (line) => lines.push(line) });
   threads = await startServingThreads(config, count, boards, log, testControl, keptNowhere, MORTAL, pingMs);
   const url = `http://127.0.0.1:${threads.port}`;
-  return { threads, url, board, slot, lines };
+  return { threads, url, board, boards, slot, lines };
 }
 
 const fleet: FleetSnapshot = {
@@ -112,6 +112,22 @@ test("a thread that dies gives back what it had booked, and comes back with the 
   for (const [, text] of await ask(url, "/v1/models")) expect(text).toContain(MODEL);
   await threads.apply({ ...fleet, models: [modelEntry({ aliases: ["later"] })] });
   for (const [, text] of await ask(url, "/v1/models")) expect(text).toContain("later");
+  orders.close();
+});
+
+test("a thread that dies while it writes to the prefix index keeps nobody from writing there", async () => {
+  const { boards, lines } = await start(2);
+  const { prefix } = boards;
+  const writer = prefix.writer();
+  const member = writer.claim(0, 0);
+  const isWritten = (block: number) => writer.add(block, block, member) >= 0;
+  expect(isWritten(1)).toBe(true);
+  const orders = new BroadcastChannel("mortal-thread");
+  orders.postMessage({ dieWriting: 1 });
+  await until(() => lines.some((line) => line.includes("starting it again")), "its death");
+  expect(isWritten(2)).toBe(true); // the lock is free when the death is told of
+  const reader = prefix.reader(0); // to look with only: the number is a thread's
+  expect(reader.match({ keys: Int32Array.of(1, 1, 2, 2), count: 2, blockSize: 16 }).depth(member)).toBe(2);
   orders.close();
 });
 
