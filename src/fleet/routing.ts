@@ -40,6 +40,7 @@ export const routingRules = (config: ValuesOf<typeof routingOptions>): RoutingRu
     overloadTokenUsageThreshold: config.overloadTokenUsageThreshold,
     maxIdleMs: config.maxIdleSecs * 1000,
     assignmentMode: config.assignmentMode,
+    sharesKeys: config.routingRedisUrl !== undefined,
     prefixTokenCount: config.prefixTokenCount,
     prefixHashLoadFactor: config.prefixHashLoadFactor,
     kvPressureWeight: config.leastLoadKvPressureWeight,

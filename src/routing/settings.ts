@@ -11,6 +11,8 @@ export interface RoutingSettings {
   /** Of `manual`. */
   readonly maxIdleMs: number;
   readonly assignmentMode: "random" | "min_load" | "min_group";
+  /** Other gateways are told to whom a key was given. */
+  readonly sharesKeys: boolean;
   /** Of `prefix_hash`. */
   readonly prefixTokenCount: number;
   readonly prefixHashLoadFactor: number;

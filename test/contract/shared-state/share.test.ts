@@ -2,10 +2,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../../src/fleet/clock.ts";
 import { type Share, startShare } from "../../../src/fleet/share.ts";
+import { policyOf } from "../../../src/routing/policies/index.ts";
 import { prefixIndex } from "../../../src/routing/prefix-index.ts";
 import type { Logger } from "../../../src/telemetry/log.ts";
 import { MetricRegistry } from "../../../src/telemetry/registry.ts";
 import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import { StickyBoard } from "../../../src/threads/sticky-board.ts";
+import { worker as candidate, SETTINGS, Surroundings } from "../../unit/routing/policies/support.ts";
 import { hasRedis, ownRedis, type Server, startRedis } from "../history/servers.ts";
 
 const WAIT_MS = 10_000;
@@ -22,6 +25,8 @@ class Gateway {
   private readonly writer = this.board.writer();
   readonly index = prefixIndex(this.board, 0);
   readonly log: string[] = [];
+  private readonly sticky = StickyBoard.create();
+  private readonly policy = policyOf("manual");
   readonly members: Record<string, number[]>;
   readonly share: Share;
 
@@ -69,6 +74,18 @@ class Gateway {
 
   knows(prompt: Uint32Array, place: string, rank = 0): number {
     return this.index.match(this.chain(prompt)).depth(this.members[place]![rank]!);
+  }
+
+  /** The worker that the policy `manual` sends a key to. */
+  gives(routingKey: string, explains = false): string {
+    const candidates = Object.entries(this.members).map(([place, [member]], i) =>
+      candidate(i, { url: `grpc://${place}`, member: member! }),
+    );
+    const around = new Surroundings(candidates, Number.parseInt(crypto.randomUUID(), 16));
+    const context = { ...around.context, index: this.index, sticky: this.sticky, now: Date.now() };
+    const settings = { ...SETTINGS, sharesKeys: true };
+    const ask = { tokens: 1, routingKey };
+    return this.policy.choose(candidates, ask, { ...context, settings }, explains).worker.url;
   }
 
   tellsEvents(place: string): void {
@@ -123,6 +140,21 @@ async function until(what: string, is: () => boolean, ms = WAIT_MS): Promise<voi
     a.sends(ids(12), PLACES[0]!);
     await until("the longer one", () => b.counts()["received"] === 16);
     expect(b.knows(ids(12), PLACES[0]!)).toBe(12);
+  });
+
+  test("is where keys of the policy manual went, so that they stay there whichever gateway they come to", async () => {
+    const all = [gateway(), gateway([...PLACES].reverse()), gateway()] as const;
+    await ready(...all);
+    const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`);
+    const first = keys.map((key) => all[0].gives(key));
+    expect(new Set(first).size).toBe(2);
+    await until("the keys", () => all.slice(1).every((one) => one.counts()["received"]! >= 40));
+    for (const one of all) expect(keys.map((key) => one.gives(key))).toEqual(first);
+    // explaining gives nobody a key
+    await until("each use", () => all[0].counts()["sent"] === 80);
+    all[0].gives("a new key", true);
+    await Bun.sleep(100);
+    expect(all[0].counts()["sent"]).toBe(80);
   });
 
   test("is never told on: nobody hears his own, or what he has told twice", async () => {
