@@ -3,6 +3,7 @@ import { connectEngine } from "../engines/connect.ts";
 import { createControlEngine, type EngineOptions } from "../engines/create.ts";
 import { type Engine, EngineError } from "../engines/engine.ts";
 import type { HttpEngine } from "../engines/http/engine.ts";
+import { publishedKvSource } from "../engines/http/kv-source.ts";
 import { cacheNames } from "./cache-names.ts";
 import type { Contact, Door, Found } from "./door.ts";
 import { askIdentity, identityOf, identityOfHttp } from "./engine-identity.ts";
@@ -16,6 +17,11 @@ import { urlOf, workerAddress } from "./worker-url.ts";
 const CHECKS_BY_GENERATING: ReadonlySet<string> = new Set(["sglang", "tokenspeed"]);
 /** Engines whose `grpc.health.v1` says SERVING until the server is stopped, whatever became of the engine behind it. */
 const SERVES_REGARDLESS: ReadonlySet<string> = new Set(["mlx"]);
+/** Those whose publishers' form is known. */
+const PUBLISHERS: ReadonlyMap<string, "vllm" | "sglang"> = new Map([
+  ["vllm", "vllm"],
+  ["sglang", "sglang"],
+]);
 /** SGLang waits for the token for up to 20 s. */
 const GENERATION_CHECK_MS = 21_000;
 
@@ -137,8 +143,13 @@ export function engineDoor(
         };
       }
       const engine = createControlEngine({ url, dialect, facts }, engineOptions, onLost);
+      const publisher = PUBLISHERS.get(dialect);
+      // one that is named is asked itself: it may repeat what it told before, which its gRPC server does not
+      const kvEvents =
+        publisher && publishedKvSource(url, spec.labels ?? {}, { dataParallelSize: 1, ...facts }, publisher);
       return {
         ...engine,
+        ...(kvEvents !== undefined && { kvEvents }),
         check: (deadlineMs) => check(engine, deadlineMs),
         identity: (deadlineMs) => askIdentity(engine, deadlineMs),
       };

@@ -8,6 +8,7 @@ import { serveOptions } from "../../src/config/serve-options.ts";
 import { createEngine } from "../../src/engines/create.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { type FleetControl, startFleetControl } from "../../src/fleet/control.ts";
+import { staticSource } from "../../src/fleet/discovery/static.ts";
 import type { FleetSnapshot, WorkerEntry } from "../../src/fleet/snapshot.ts";
 import { chainBlock, chainRoot } from "../../src/routing/chain.ts";
 import type { RankContents } from "../../src/simulator/kv/contents.ts";
@@ -50,7 +51,11 @@ interface Fleet {
 }
 
 /** There is another worker of the model, which gets no requests: the events of a lone one are of no use to anybody. */
-async function fleet(engines: readonly string[], args: readonly string[] = []): Promise<Fleet> {
+async function fleet(
+  engines: readonly string[],
+  args: readonly string[] = [],
+  labels?: Readonly<Record<string, string>>,
+): Promise<Fleet> {
   const { port: besides } = await simulated([]);
   const urls = [...engines, `grpc://127.0.0.1:${besides}`];
   const { values: config } = resolveOptions(serveOptions, {
@@ -66,6 +71,7 @@ async function fleet(engines: readonly string[], args: readonly string[] = []): 
     cacheDir: folder,
     compute: testCompute,
     prefix: index.writer(),
+    ...(labels && { sources: [staticSource(urls.map((url, i) => (i === 0 ? { url, labels } : { url })))] }),
   });
   closing.push(() => control.close());
   const workers = (port: number) => (seen.at(-1)?.workers ?? []).filter(({ url }) => url.includes(`:${port}`));
@@ -394,6 +400,26 @@ describe("over ZeroMQ", () => {
     await ask(simulator.port, next, 5);
     await until(() => of.counted("collie_kv_event_gaps_total") === 1, "the gap");
   });
+
+  test.each(["vllm", "sglang"])(
+    "%s over gRPC whose publisher is named tells what was before the subscription, too",
+    async (dialect) => {
+      const zmq = ["--kv-events-zmq", "0", "--kv-events-replay", "0"];
+      const simulator = await simulated(["--dialect", dialect, ...zmq, ...SMALL]);
+      const engine = engineAt(simulator.port, dialect);
+      const next = prompts(15);
+      await traffic(engine, next, 10);
+      const { port, replayPort } = simulator.kvPorts!;
+      const labels = { kv_events: `tcp://*:${port}`, kv_events_replay: `tcp://*:${replayPort}` };
+      const of = await fleet([`grpc://127.0.0.1:${simulator.port}`], [], labels);
+      await agrees(of, simulator);
+      await traffic(engine, next, 40);
+      await agrees(of, simulator);
+      simulator.setFault({ fault: { kind: "kv-gap" }, times: 1 });
+      await traffic(engine, next, 5);
+      await agrees(of, simulator);
+    },
+  );
 
   test("a server with several names for one model has one cache, and its adapters have a part of that", async () => {
     const simulator = await simulated([...ZMQ, "--flavor", "vllm"]);

@@ -1,5 +1,6 @@
-/** Where an HTTP server's KV events come from: its publisher is another port, which it may name or not. */
+/** Where KV events come from that an engine publishes at another port: an HTTP server may name it or not, a gRPC one does not. */
 import type { EngineFacts } from "../facts.ts";
+import type { KvPublisher } from "../kv/msgpack.ts";
 import { parseZmqAddress } from "../kv/zmq-address.ts";
 import type { KvEnd, KvSource, KvSubscription } from "../kv-events.ts";
 import { runtimeOf } from "./models.ts";
@@ -20,13 +21,23 @@ export function httpKvSource(
   facts: EngineFacts,
   { labels = {}, endpoint, replayEndpoint }: KvPublished = {},
 ): (() => KvSource) | undefined {
+  const all = { [KV_EVENTS_LABEL]: endpoint, [KV_REPLAY_LABEL]: replayEndpoint, ...facts.labels, ...labels };
+  return publishedKvSource(url, all, facts, runtimeOf(facts) === "sglang" ? "sglang" : "vllm");
+}
+
+/** By the labels of a worker. Undefined: they name no publisher. */
+export function publishedKvSource(
+  url: string,
+  labels: Readonly<Record<string, string | undefined>>,
+  { dataParallelSize }: Pick<EngineFacts, "dataParallelSize">,
+  publisher: KvPublisher,
+): (() => KvSource) | undefined {
   const address = (text: string | undefined) =>
     text === undefined ? undefined : parseZmqAddress(text, new URL(url).hostname.replace(/^\[|\]$/g, ""));
-  const events = address(labels[KV_EVENTS_LABEL] ?? facts.labels[KV_EVENTS_LABEL] ?? endpoint);
+  const events = address(labels[KV_EVENTS_LABEL]);
   if (events === undefined) return undefined;
-  const replay = address(labels[KV_REPLAY_LABEL] ?? facts.labels[KV_REPLAY_LABEL] ?? replayEndpoint);
-  const ranks = Math.max(1, Number(labels["dp_size"] ?? facts.dataParallelSize) || 1);
-  const publisher = runtimeOf(facts) === "sglang" ? "sglang" : "vllm";
+  const replay = address(labels[KV_REPLAY_LABEL]);
+  const ranks = Math.max(1, Number(labels["dp_size"] ?? dataParallelSize) || 1);
   return () =>
     lateSource(async () => (await import("../kv/publisher.ts")).zmqKvSource({ events, replay, ranks, publisher }));
 }
