@@ -1,6 +1,6 @@
 /**
  * The two caches of the tokenizer: a repeated prompt, a chat grown by one turn, and what a first-seen prompt costs more than without
- * a cache. Each prompt is used once and by one side only; chance decides by which, and which side goes first.
+ * a cache, where prompts come again and where none does. Each prompt is used once and by one side only; chance decides by which, and which side goes first.
  *   node scripts/bun.mjs run bench/tokenizer-cache.ts NAME=FOLDER... [--rounds N] [--out FILE]
  * A folder holds a tokenizer.json whose chat tokens are those of Llama 3 or Qwen. The texts are the documentation and the declarations
  * in node_modules.
@@ -95,10 +95,23 @@ function cacheOf(tokenizer: Tokenizer, filled: boolean): Tokenizer {
   return cachedTokenizer(tokenizer, memory, { verifyShare: 0.001 });
 }
 
+/** Short chats that go through all of the code, on both sides, so that it is compiled as in a process that has served for a minute. */
+const SHORT = 20_000;
+function warmUp(sides: readonly Tokenizer[], turn: Turn): void {
+  for (let i = 0; i < SHORT; i++) for (const side of sides) side.encode(flat(chat(turn, 2, 3600)));
+}
+/** Where prompts come again, one of so many does: the cache stores them all then. */
+const AGAIN = 8;
+function comeAgain(cached: Tokenizer, i: number): void {
+  const prompt = fresh(600);
+  for (let k = 0; k < 2 && i % AGAIN === 0; k++) cached.encode(prompt);
+}
+
 /** First-seen prompts, with and without a cache. An arena that was never used before has room for some 700 of them. */
-function misses(tokenizer: Tokenizer, messages: number, filled: boolean): Row {
+function misses(tokenizer: Tokenizer, messages: number, filled: boolean, again = true): Row {
   const turn = turnOf(tokenizer);
   const cached = cacheOf(tokenizer, filled);
+  if (filled) warmUp([tokenizer, cached], turn); // none of them comes again
   const plainTimes: number[] = [];
   const cachedTimes: number[] = [];
   const ratios: number[] = [];
@@ -106,6 +119,7 @@ function misses(tokenizer: Tokenizer, messages: number, filled: boolean): Row {
   const rounds = filled ? ROUNDS : Math.min(ROUNDS, 500);
   for (let i = -WARM_UP; i < rounds; i++) {
     const prompts = [flat(chat(turn, messages, PROMPT)), flat(chat(turn, messages, PROMPT))];
+    if (again) comeAgain(cached, i);
     const one = Math.random() < 0.5 ? 0 : 1;
     const plainFirst = Math.random() < 0.5;
     const before = plainFirst ? timed(() => tokenizer.encode(prompts[one]!)) : 0;
@@ -118,7 +132,7 @@ function misses(tokenizer: Tokenizer, messages: number, filled: boolean): Row {
     tokens += tokenizer.encode(prompts[one]!).length;
   }
   return {
-    what: `first-seen, ${messages} message${messages > 1 ? "s" : ""}${filled ? "" : ", arena never used before"}`,
+    what: `first-seen, ${messages} message${messages > 1 ? "s" : ""}${filled ? "" : ", arena never used before"}${again ? "" : ", nothing comes again"}`,
     tokens: Math.round(tokens / rounds),
     plain: median(plainTimes),
     cached: median(cachedTimes),
@@ -155,6 +169,7 @@ function outside(tokenizer: Tokenizer, messages: number): Row {
   let tokens = 0;
   for (let i = -WARM_UP; i < ROUNDS; i++) {
     const side = Math.random() < 0.5 ? 0 : 1;
+    comeAgain(cached, i);
     const prompt = flat(chat(turn, messages, PROMPT));
     inner = 0;
     let length = 0;
@@ -230,6 +245,8 @@ for (const argument of positionals) {
     misses(tokenizer, 1, false),
     misses(tokenizer, 1, true),
     misses(tokenizer, 40, true),
+    misses(tokenizer, 1, true, false),
+    misses(tokenizer, 40, true, false),
     outside(tokenizer, 1),
     outside(tokenizer, 40),
     grown(tokenizer),

@@ -49,7 +49,7 @@ export function findBeginnings(board: CacheBoard, buffer: TextBuffer, bytes: Uin
   const found: (Found | undefined)[] = [];
   let last: Found | undefined;
   const start = startHash(board, bytes);
-  if (!board.knowsStart(start)) return { start, ends, found, last };
+  if (!board.knows(start)) return { start, ends, found, last };
   let from = 0;
   do {
     let end = from;
@@ -107,6 +107,6 @@ export function putBeginnings(
     number++;
   }
   if (count >= 0) put(from, count);
-  if (from > 0) board.noteStart(start);
+  if (from > 0) board.note(start);
   return added;
 }

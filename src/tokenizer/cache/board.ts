@@ -48,15 +48,19 @@ export interface CacheBoard {
   isOn(level: LevelCode): boolean;
   /** Switches both levels off for good. */
   switchOff(): void;
-  count(level: LevelCode, what: CountCode, by?: bigint): void;
+  count(level: LevelCode, what: CountCode, by?: number): void;
   read(level: LevelCode, what: CountCode): number;
   /** Start of the hashes of texts, secret, so that nobody can choose texts that meet. */
   readonly seed: bigint;
   /** Most bytes of a text. */
   readonly longest: number;
-  /** May texts be known that begin as this hash tells? Of so many that others have taken their places it may have forgotten. */
-  knowsStart(hash: bigint): boolean;
-  noteStart(hash: bigint): void;
+  /** Was this hash noted, of a text or of how texts begin? Of so many that others have taken their places it may have forgotten. */
+  knows(hash: bigint): boolean;
+  note(hash: bigint): void;
+  /** Something that had come before came again: that pays for storing texts of which nothing is known. */
+  earn(): void;
+  /** Takes one such text from what was earned; false if nothing is left. */
+  spend(): boolean;
   /** The text of `length` bytes with this hash. `asText`: special tokens in it are plain text. */
   find(level: LevelCode, hash: bigint, length: number, asText?: boolean): Found | undefined;
   contentOf(found: Found): Content | undefined;
@@ -72,7 +76,7 @@ export interface CacheBoard {
   bytes(level: LevelCode, entries: number): number;
 }
 
-// The header: 64-bit words, then 32-bit ones.
+// The header: 64-bit words (counters as halves, which are added to faster), then 32-bit ones.
 const SEED = 0;
 const COUNTS = 2; // 8 words a level
 const HEAD = 36; // where the next record goes
@@ -81,9 +85,17 @@ const ENABLED = 38; // a word a level
 const GROUPS = 40; // a word a level
 const WAYS = 42; // a word a level
 const UNITS = 44; // of the arena
+const CREDIT = 45; // texts that may be stored of which nothing is known
 const HEADER_BYTES = 192;
 
-/** Places for how texts begin, a word each; a power of two. */
+/**
+ * What a text saves that comes again pays for storing so many: of 8,000 tokens 10 to 30. The most credit is also that at the start, for
+ * texts that take a while to come again.
+ */
+const EARNED = 16;
+const MOST_CREDIT = 1024;
+
+/** Places for hashes that are noted, a word each; a power of two. */
 const STARTS = 1 << 14;
 
 // A slot, in 32-bit words. The tag is half of the hash, mixed with the other words; the hash's other half chooses the group.
@@ -129,6 +141,7 @@ export function createTokenizerCache({ l0, l1, l0Entries, bytes }: TokenizerCach
     words[WAYS + level] = ways[level]!;
   }
   words[UNITS] = units;
+  words[CREDIT] = MOST_CREDIT;
   return memory;
 }
 
@@ -136,7 +149,6 @@ export function createTokenizerCache({ l0, l1, l0Entries, bytes }: TokenizerCach
 export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   const words = new Int32Array(memory);
   const all = new Uint8Array(memory);
-  const counts = new BigInt64Array(memory, COUNTS * 8, 16);
   const seed = new BigUint64Array(memory, SEED * 8, 1)[0]!;
   const units = words[UNITS]!;
   const groups = [words[GROUPS]!, words[GROUPS + 1]!];
@@ -151,8 +163,10 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   /** The level that the arena is counted for. */
   const owner = groups[Level.l0] === 0 ? Level.l1 : Level.l0;
 
-  const whole = new BigUint64Array(1);
-  const half = new Int32Array(whole.buffer);
+  const half = new Int32Array(2);
+  const whole = new DataView(half.buffer);
+  /** Leaves the halves of a hash in `half`. */
+  const halve = (hash: bigint): void => whole.setBigUint64(0, hash, true);
 
   /** Units that were claimed since a record's start: from 1 to `units` while it lives. */
   function age(at: number, head: number): number {
@@ -168,19 +182,19 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
 
   /** The group of a hash, whose halves are left in `half`. */
   function groupOf(level: LevelCode, hash: bigint): number {
-    whole[0] = hash;
+    halve(hash);
     return slotsAt[level]! + ((half[1]! >>> 0) % groups[level]!) * groupWords[level]!;
   }
   const isOf = (slot: number, length: number): boolean =>
     words[slot + LENGTH] === length &&
     words[slot + TAG] === tag(half[0]!, words[slot + AT]!, length, words[slot + IDS]!);
 
-  function knowsStart(hash: bigint): boolean {
-    whole[0] = hash;
+  function knows(hash: bigint): boolean {
+    halve(hash);
     return words[startsAt + (half[1]! & (STARTS - 1))] === half[0];
   }
-  function noteStart(hash: bigint): void {
-    whole[0] = hash;
+  function note(hash: bigint): void {
+    halve(hash);
     words[startsAt + (half[1]! & (STARTS - 1))] = half[0]!;
   }
 
@@ -205,7 +219,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     const idsAt = (record + RECORD_WORDS) * 4;
     const textAt = idsAt + ids * 4;
     if (textAt + text > memory.byteLength) return undefined;
-    whole[0] = checkOf(new Uint32Array(memory, idsAt, ids), seed);
+    halve(checkOf(new Uint32Array(memory, idsAt, ids), seed));
     if (half[0] !== words[record + CHECK] || half[1] !== words[record + CHECK + 1]) return undefined;
     return { text: all.subarray(textAt, textAt + length), ids: new Uint32Array(memory, idsAt, count) };
   }
@@ -229,7 +243,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     if (size > largest) return -1;
     const at = claim(Math.ceil(size / UNIT));
     const record = addressOf(at);
-    whole[0] = checkOf(ids, seed);
+    halve(checkOf(ids, seed));
     words[record + CHECK] = half[0]!;
     words[record + CHECK + 1] = half[1]!;
     words[record + COUNT] = ids.length;
@@ -280,12 +294,28 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     switchOff() {
       for (const level of Object.values(Level)) Atomics.store(words, ENABLED + level, 0);
     },
-    count: (level, what, by = 1n) => void Atomics.add(counts, level * 8 + what, by),
-    read: (level, what) => Number(Atomics.load(counts, level * 8 + what)),
+    count(level, what, by = 1) {
+      const low = counterOf(level, what);
+      if ((Atomics.add(words, low, by) >>> 0) + by >= 2 ** 32) Atomics.add(words, low + 1, 1);
+    },
+    read(level, what) {
+      const low = counterOf(level, what);
+      return Atomics.load(words, low + 1) * 2 ** 32 + (Atomics.load(words, low) >>> 0);
+    },
     seed,
     longest: Math.floor(largest),
-    knowsStart,
-    noteStart,
+    knows,
+    note,
+    // threads that meet here lose a little of it
+    earn() {
+      words[CREDIT] = Math.min(words[CREDIT]! + EARNED, MOST_CREDIT);
+    },
+    spend() {
+      const left = words[CREDIT]!;
+      if (left <= 0) return false;
+      words[CREDIT] = left - 1;
+      return true;
+    },
     find,
     contentOf,
     // A write, so that no read before it is put off on any processor.
@@ -297,6 +327,8 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   };
 }
 
+/** First of a counter's two words. */
+const counterOf = (level: LevelCode, what: CountCode): number => (COUNTS + level * 8 + what) * 2;
 const recordBytes = (text: number, ids: number): number => RECORD_WORDS * 4 + ids * 4 + text;
 const lengthCode = (length: number, asText: boolean): number => length * 2 + (asText ? 1 : 0);
 const checkOf = (ids: Uint32Array, seed: bigint): bigint => Bun.hash.xxHash3(ids, seed);

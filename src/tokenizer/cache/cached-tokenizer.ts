@@ -143,18 +143,32 @@ export function cachedTokenizer(
     known?: Beginnings,
     cuts?: Uint32Array,
   ): void {
+    if (!isWorthIt(known && cuts && cuts.length > 0 ? known.start : key)) return;
     const at = board.append(bytes, ids);
     if (at < 0) return;
     if (board.isOn(Level.l0) && board.put(Level.l0, key, at, bytes.length, ids.length, asText))
       board.count(Level.l0, Count.insertions);
     if (known === undefined || cuts === undefined) return;
     const added = putBeginnings(board, at, bytes, known, cuts);
-    if (added > 0) board.count(Level.l1, Count.insertions, BigInt(added));
+    if (added > 0) board.count(Level.l1, Count.insertions, added);
+  }
+
+  /**
+   * Is a text stored? While texts come again, all are. Else it is only noted, by a hash of what it begins with or of all of it, as storing
+   * takes several percent of the encoding; it is stored if it was noted before.
+   */
+  function isWorthIt(mark: bigint): boolean {
+    if (board.spend()) return true;
+    const cameAgain = board.knows(mark);
+    if (cameAgain) board.earn();
+    else board.note(mark);
+    return cameAgain;
   }
 
   /** Ids that came out of the cache, or after a failed self-check the right ones. */
   function checked(level: LevelCode, ids: Uint32Array, text: string, asText: boolean): Uint32Array {
     board.count(level, Count.hits);
+    board.earn();
     if (random() >= verifyShare) return ids;
     const right = plain(text, asText, true);
     if (right === undefined || (right.length === ids.length && right.every((id, i) => id === ids[i]))) return ids;

@@ -26,7 +26,7 @@ export function cacheStats(memory: SharedArrayBuffer): readonly LevelStats[] {
     // What was put and is no longer there was evicted. Others go on meanwhile, and the sum must not fall.
     const before = board.read(level, Count.evictions);
     const evictions = Math.max(before, insertions - entries);
-    board.count(level, Count.evictions, BigInt(evictions - before));
+    board.count(level, Count.evictions, evictions - before);
     return {
       level: name,
       enabled: board.isOn(level),
