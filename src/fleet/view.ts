@@ -165,7 +165,8 @@ export class FleetView {
       route.target === undefined
         ? undefined
         : namedIn([...seatsOf(tokenWorkers), ...seatsOf(httpWorkers)], route.target)?.worker;
-    const next = named ?? this.choice.next(this.allOf(its), route);
+    // a worker that nobody has is for the lease to refuse
+    const next = named ?? this.choice.next(this.allOf(its), { ...route, target: undefined });
     return next?.dialect === HTTP_DIALECT ? "http" : "tokens";
   }
 

@@ -17,11 +17,12 @@ afterEach(async () => {
 
 async function both(
   answer: Answer,
+  args: readonly string[] = [],
 ): Promise<{ engine: Simulator; worker: ReturnType<typeof openAiServer>; front: HttpGateway }> {
   const engine = await startSimulator(settings({ speed: "instant" }), { tokenizerCacheDir: TABLES });
   const worker = openAiServer(answer, { ids: [MODEL] });
   const grpc = { url: `grpc://127.0.0.1:${engine.port}`, entry: modelEntry({ id: MODEL, aliases: ["demo"] }) };
-  const front = await startHttpGateway({ http: [worker.url], grpc, aliases: ["demo"] });
+  const front = await startHttpGateway({ http: [worker.url], grpc, aliases: ["demo"], args });
   opened.push(engine, worker, front);
   return { engine, worker, front };
 }
@@ -127,7 +128,8 @@ test("what is wrong with a request is told by the kind that got it", async () =>
 });
 
 test("a worker that a client names answers, of whichever kind it is and whoever has less to do", async () => {
-  const { engine, worker, front } = await both(() => Response.json({ by: "http" }));
+  const oneAtATime = ["--max-concurrent-requests", "1", "--queue-size", "0"];
+  const { engine, worker, front } = await both(() => Response.json({ by: "http" }), oneAtATime);
   const [http, grpc] = [worker.url, `grpc://127.0.0.1:${engine.port}`];
   for (const [target, by] of [http, grpc, grpc, grpc, http, http].map((url) => [
     url,
@@ -139,4 +141,6 @@ test("a worker that a client names answers, of whichever kind it is and whoever 
   }
   const refused = await front.post("/v1/chat/completions", CHAT, { headers: { "x-smg-target-worker": "nobody" } });
   expect(refused.status).toBe(503);
+  await refused.text();
+  expect((await front.post("/v1/chat/completions", CHAT)).status).toBe(200); // it is over
 });
