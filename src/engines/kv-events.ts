@@ -1,12 +1,18 @@
 /** What engines tell of their prefix caches, whatever the dialect and the wire. */
 import type { RankLoad } from "./admin.ts";
 
+/** Hashes of 64 bits, two words each, the lower first. Bigints, and arrays that share their memory, cost more than all else of a batch. */
+export type HashWords = Int32Array;
+
+/** How many they are. */
+export const hashCount = (hashes: HashWords): number => hashes.length >>> 1;
+
 /** Blocks came into the cache, each the child of the one before. */
 export interface KvStored {
   readonly kind: "stored";
   /** Hash of the block before the first, in the engine's own terms; undefined: the first begins a prompt. */
-  readonly parent: bigint | undefined;
-  readonly hashes: BigInt64Array;
+  readonly parent: HashWords | undefined;
+  readonly hashes: HashWords;
   /** Those of all blocks, one after another. */
   readonly tokenIds: Uint32Array;
   /** Tokens of a block. */
@@ -21,7 +27,7 @@ export interface KvStored {
 
 export interface KvRemoved {
   readonly kind: "removed";
-  readonly hashes: BigInt64Array;
+  readonly hashes: HashWords;
   readonly isLocalDevice: boolean;
 }
 

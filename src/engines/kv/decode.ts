@@ -2,7 +2,7 @@
 import { WireReader } from "../../protobuf/reader.ts";
 import { WireError, WireType } from "../../protobuf/wire-error.ts";
 import type { RankLoad } from "../admin.ts";
-import type { KvBatch, KvEvent, KvStored } from "../kv-events.ts";
+import type { HashWords, KvBatch, KvEvent, KvStored } from "../kv-events.ts";
 import { isDevice, isWholePrompt } from "./residence.ts";
 
 const TIER_DEVICE = 1;
@@ -11,6 +11,27 @@ const LOCALITY_REMOTE = 2;
 // One batch is read at a time, and what is kept of it is copied: the scratch arrays are shared.
 let hashWords = new Int32Array(2048);
 let tokens = new Uint32Array(16_384);
+
+/** What a word says: an engine has the same one in all events. */
+class Word {
+  private text = "";
+  private isTrue: boolean;
+
+  constructor(private readonly isTrueOf: (word: string) => boolean) {
+    this.isTrue = isTrueOf("");
+  }
+
+  read(r: WireReader): boolean {
+    const text = r.stringLike(this.text);
+    if (text !== this.text) {
+      this.text = text;
+      this.isTrue = this.isTrueOf(text);
+    }
+    return this.isTrue;
+  }
+}
+const device = new Word(isDevice);
+const wholePrompt = new Word(isWholePrompt);
 
 /** Throws WireError for bytes that are no KvEventBatch. */
 export function decodeKvBatch(bytes: Uint8Array, start = 0, end = bytes.length): KvBatch {
@@ -50,18 +71,18 @@ function readEvent(r: WireReader): KvEvent | undefined {
 
 function readStored(r: WireReader): KvStored {
   const run = new StoredRun();
-  let parent: bigint | undefined;
+  let parent: HashWords | undefined;
   let lora: string | undefined;
   let cacheSalt: string | undefined;
   let isHere = true;
   while (r.next()) {
     if (r.field === 1) run.add(r);
-    else if (r.field === 2) parent = r.bigint(true);
+    else if (r.field === 2) r.int64Words((parent = new Int32Array(2)), 0);
     else if (r.field === 11) lora = r.string();
     else if (r.field === 12) cacheSalt = r.string();
     else if (r.field === 3) isHere = isDeviceTier(r.varint()) && isHere;
-    else if (r.field === 4) isHere = isDevice(r.string()) && isHere;
-    else if (r.field === 6) isHere = isWholePrompt(r.string()) && isHere;
+    else if (r.field === 4) isHere = device.read(r) && isHere;
+    else if (r.field === 6) isHere = wholePrompt.read(r) && isHere;
     else if (r.field === 8) isHere = r.varint() !== LOCALITY_REMOTE && isHere;
     else r.skip();
   }
@@ -126,10 +147,8 @@ class StoredRun {
 
   taken(lora: string | undefined, salt: string | undefined): Omit<KvStored, "kind" | "parent" | "isLocalDevice"> {
     const { blocks, extras } = this;
-    const hashes = new BigInt64Array(blocks);
-    new Int32Array(hashes.buffer).set(hashWords.subarray(0, 2 * blocks));
     return {
-      hashes,
+      hashes: takenHashes(blocks),
       tokenIds: tokens.slice(0, this.tokenCount),
       blockSize: this.blockSize,
       lora: lora || this.loraId,
@@ -145,9 +164,7 @@ class StoredRun {
       // no id is shorter than a byte
       if (count + length > tokens.length)
         tokens = grown(tokens, new Uint32Array(Math.max(count + length, tokens.length * 2)));
-      const end = r.at + length;
-      while (r.at < end) tokens[count++] = r.varint();
-      if (r.at !== end) throw new WireError("number cut off or too long");
+      count += r.packedUint32s(tokens, count, length);
     } else {
       if (count === tokens.length) tokens = grown(tokens, new Uint32Array(tokens.length * 2));
       tokens[count++] = r.varint();
@@ -155,6 +172,9 @@ class StoredRun {
     this.tokenCount = count;
   }
 }
+
+/** A copy of the first of the hashes that were gathered. */
+const takenHashes = (count: number): HashWords => hashWords.slice(0, 2 * count);
 
 function grown<T extends Int32Array | Uint32Array>(from: T, to: T): T {
   to.set(from);
@@ -210,13 +230,11 @@ function readRemoved(r: WireReader): KvEvent {
       } else one();
     } else if (r.field === 2) isHere = r.varint() === 0 && isHere;
     else if (r.field === 3) isHere = isDeviceTier(r.varint()) && isHere;
-    else if (r.field === 4) isHere = isDevice(r.string()) && isHere;
+    else if (r.field === 4) isHere = device.read(r) && isHere;
     else if (r.field === 6) isHere = r.varint() !== LOCALITY_REMOTE && isHere;
     else r.skip();
   }
-  const hashes = new BigInt64Array(count);
-  new Int32Array(hashes.buffer).set(hashWords.subarray(0, 2 * count));
-  return { kind: "removed", hashes, isLocalDevice: isHere };
+  return { kind: "removed", hashes: takenHashes(count), isLocalDevice: isHere };
 }
 
 const isDeviceTier = (tier: number): boolean => tier === 0 || tier === TIER_DEVICE;

@@ -3,7 +3,7 @@
  * that begin with a name, newer ones of vLLM as maps; arrays end where all that follows has its default, and both grow at their ends.
  */
 import { Unpackr } from "msgpackr/unpack";
-import type { KvBatch, KvEvent, KvStored } from "../kv-events.ts";
+import { type HashWords, hashCount, type KvBatch, type KvEvent, type KvStored } from "../kv-events.ts";
 import { mediaOf } from "./decode.ts";
 import { isDevice, isWholePrompt } from "./residence.ts";
 
@@ -74,14 +74,14 @@ function storedOf(event: Members): KvStored {
   if (!Array.isArray(token_ids) || typeof block_size !== "number" || !(block_size > 0))
     throw new KvPayloadError("stored blocks without tokens");
   // a block that is no whole one ends what can be used
-  const whole = Math.min(hashes.length, Math.floor(token_ids.length / block_size));
+  const whole = Math.min(hashCount(hashes), Math.floor(token_ids.length / block_size));
   const salt = textOf(event["cache_salt"]);
   const name = textOf(event["lora_name"]);
   const isNumbered = typeof lora_id === "number" || typeof lora_id === "bigint";
   return {
     kind: "stored",
-    parent: parent === null || parent === undefined ? undefined : hashOf(parent),
-    hashes: hashes.subarray(0, whole),
+    parent: parent === null || parent === undefined ? undefined : hashesOf([parent]),
+    hashes: hashes.slice(0, 2 * whole),
     tokenIds: Uint32Array.from(token_ids.slice(0, whole * block_size) as number[]),
     blockSize: block_size,
     lora: name ?? (isNumbered ? `#${lora_id}` : undefined),
@@ -103,11 +103,11 @@ function extrasOf(keys: unknown): string[] | undefined {
   });
 }
 
-function hashesOf(value: unknown): BigInt64Array {
+function hashesOf(value: unknown): HashWords {
   if (!Array.isArray(value)) throw new KvPayloadError("blocks without hashes");
   const hashes = new BigInt64Array(value.length);
   for (let i = 0; i < hashes.length; i++) hashes[i] = hashOf(value[i]);
-  return hashes;
+  return new Int32Array(hashes.buffer);
 }
 
 /** Numbers of any size up to 64 bits, and longer digests, of which the last eight bytes count. */

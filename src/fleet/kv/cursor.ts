@@ -20,6 +20,8 @@ export class KvCursor {
   private readonly before: ReadonlyMap<number, number>;
   /** Ranks of which all was told that they hold. */
   private readonly whole: Set<number>;
+  /** How often what `isWhole` and `areWhole` tell may have changed. */
+  changes = 0;
 
   /** `before`: the cursor of a subscription that was lost. Where this one goes on at the next number, nothing was missed. */
   constructor(before?: KvCursor) {
@@ -47,14 +49,22 @@ export class KvCursor {
     const step = this.stepOf(batch);
     if (step === "old") return step;
     const { rank, sequence, snapshot, events } = batch;
-    const isFirst = !this.last.has(rank) && !this.before.has(rank);
+    const isKnown = this.last.has(rank);
+    const isFirst = !isKnown && !this.before.has(rank);
     this.last.set(rank, sequence);
+    if (!isKnown) this.changes++;
     const isAnew = step === "restart" || isFirst;
-    if (snapshot?.isPartial === true) this.whole.delete(rank);
-    else if ((isAnew && sequence <= 1) || snapshot?.index === 0 || events.some(({ kind }) => kind === "cleared"))
-      this.whole.add(rank);
-    else if (step !== "next") this.whole.delete(rank);
+    if (snapshot?.isPartial === true) this.mark(rank, false);
+    else if ((isAnew && sequence <= 1) || snapshot?.index === 0 || hasCleared(events)) this.mark(rank, true);
+    else if (step !== "next") this.mark(rank, false);
     return step;
+  }
+
+  private mark(rank: number, isWhole: boolean): void {
+    if (this.whole.has(rank) === isWhole) return;
+    if (isWhole) this.whole.add(rank);
+    else this.whole.delete(rank);
+    this.changes++;
   }
 
   private stepOf({ sequence, rank, events, snapshot }: KvBatch): KvStep {
@@ -69,4 +79,9 @@ export class KvCursor {
     const isNew = (sequence < last && (sequence <= 1 || sequence < last - FAR)) || events[0]?.kind === "cleared";
     return isNew ? "restart" : "old";
   }
+}
+
+function hasCleared(events: KvBatch["events"]): boolean {
+  for (const { kind } of events) if (kind === "cleared") return true;
+  return false;
 }

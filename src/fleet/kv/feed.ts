@@ -1,6 +1,6 @@
 /** The KV events of one worker, from its registration until it leaves. */
 import type { RankLoad } from "../../engines/admin.ts";
-import type { KvBatch, KvEnd, KvSource, KvSubscription } from "../../engines/kv-events.ts";
+import { hashCount, type KvBatch, type KvEnd, type KvSource, type KvSubscription } from "../../engines/kv-events.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import type { MetricRegistry } from "../../telemetry/registry.ts";
 import type { Clock } from "../clock.ts";
@@ -52,7 +52,10 @@ export class KvFeed {
   private isFed = false;
   /** Events came at any time. */
   private wasFed = false;
-  private told: string | undefined;
+  private told: { readonly sendsEvents: boolean; readonly blockSize: number | undefined } | undefined;
+  /** The numbers when it was told last who has told all: nearly no batch changes that. */
+  private seen: KvCursor | undefined;
+  private seenChanges = 0;
   /** Members of which the index has it that all is told. */
   private readonly exact = new Set<number>();
   private pauseMs = FIRST_PAUSE_MS;
@@ -110,12 +113,24 @@ export class KvFeed {
     if (batch.load !== undefined) this.worker.load(batch.load);
     if (batch.isLoadOnly) return;
     const blocks = sizeOf(batch);
+    if (this.waiting === 0 && this.around.work.mayDoNow(blocks)) {
+      this.applyNow(batch, cursor);
+      return;
+    }
     this.waiting += blocks;
     if (this.waiting > MOST_WAITING && !this.isPaused) {
       this.isPaused = true;
       this.subscription?.pause();
     }
     this.around.work.add(this.apply(batch, cursor, blocks));
+  }
+
+  private applyNow(batch: KvBatch, cursor: KvCursor): void {
+    if (this.isClosed || cursor !== this.cursor) return;
+    const mirror = this.step(batch);
+    if (mirror === undefined) return;
+    for (const _ of mirror.apply(batch.events)); // all of it: it is little
+    this.tell(true);
   }
 
   private *apply(batch: KvBatch, cursor: KvCursor, blocks: number): Work {
@@ -129,19 +144,29 @@ export class KvFeed {
   }
 
   private *applied(batch: KvBatch, isCurrent: () => boolean): Work {
-    if (!this.isFed) this.begin();
-    const step = this.cursor.step(batch);
-    if (step === "old") return;
-    const { rank, events } = batch;
-    if (step !== "next") this.void(rank);
-    if (step === "gap") this.around.metrics.counter("collie_kv_event_gaps_total", this.worker.url).add();
-    const mirror = this.mirrors.length === 1 ? this.mirrors[0] : this.mirrors[rank];
+    const mirror = this.step(batch);
     if (mirror === undefined) return;
-    for (const _ of mirror.apply(events)) {
+    for (const _ of mirror.apply(batch.events)) {
       yield;
       if (!isCurrent()) return;
     }
     this.tell(true);
+  }
+
+  /** Follows the numbers. Gives the mirror that the batch belongs to, undefined where there is none or it was there already. */
+  private step(batch: KvBatch): CacheMirror | undefined {
+    if (!this.isFed) this.begin();
+    const step = this.cursor.step(batch);
+    if (step === "old") return undefined;
+    const mirror = this.mirrorOf(batch.rank);
+    if (step !== "next") mirror?.clear(); // what is known of a rank's cache is void
+    if (step === "gap") this.around.metrics.counter("collie_kv_event_gaps_total", this.worker.url).add();
+    return mirror;
+  }
+
+  /** Ranks that are one in the index go together. */
+  private mirrorOf(rank: number): CacheMirror | undefined {
+    return this.mirrors.length === 1 ? this.mirrors[0] : this.mirrors[rank];
   }
 
   /** The first events of a subscription: what happened since the one before was not told, unless the numbers go on. */
@@ -151,12 +176,6 @@ export class KvFeed {
     this.wasFed = true;
     this.pauseMs = FIRST_PAUSE_MS;
     this.callOffSilence();
-  }
-
-  /** What is known of a rank's cache is void. Ranks that are one in the index go together. */
-  private void(rank: number): void {
-    const mirror = this.mirrors.length === 1 ? this.mirrors[0] : this.mirrors[rank];
-    mirror?.clear();
   }
 
   private ended(why: KvEnd, message: string): void {
@@ -185,10 +204,10 @@ export class KvFeed {
 
   private tell(sendsEvents: boolean): void {
     const { blockSize } = this.mirrors[0]!;
-    this.tellWhole(sendsEvents);
-    const now = `${sendsEvents} ${blockSize ?? ""}`;
-    if (now === this.told || (this.told === undefined && !sendsEvents)) return;
-    this.told = now;
+    const { cursor, told } = this;
+    if (cursor !== this.seen || cursor.changes !== this.seenChanges) this.tellWhole(sendsEvents);
+    if (told === undefined ? !sendsEvents : told.sendsEvents === sendsEvents && told.blockSize === blockSize) return;
+    this.told = { sendsEvents, blockSize };
     this.worker.changed(sendsEvents, blockSize);
   }
 
@@ -198,6 +217,8 @@ export class KvFeed {
    */
   private tellWhole(sendsEvents: boolean): void {
     const { cursor, mirrors } = this;
+    this.seen = cursor;
+    this.seenChanges = cursor.changes;
     for (const [rank, { member }] of mirrors.entries()) {
       const isWhole = sendsEvents && (mirrors.length === 1 ? cursor.areWhole : cursor.isWhole(rank));
       if (isWhole === this.exact.has(member)) continue;
@@ -226,7 +247,7 @@ export class KvFeed {
 
 function sizeOf({ events }: KvBatch): number {
   let blocks = 1;
-  for (const event of events) if (event.kind !== "cleared") blocks += event.hashes.length;
+  for (const event of events) if (event.kind !== "cleared") blocks += hashCount(event.hashes);
   return blocks;
 }
 

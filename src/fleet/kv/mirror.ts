@@ -1,9 +1,8 @@
 /** What one cache tells by its events, written into the prefix index under the keys that prompts have there. */
-import type { KvEvent, KvRemoved, KvStored } from "../../engines/kv-events.ts";
+import { hashCount, type KvEvent, type KvRemoved, type KvStored } from "../../engines/kv-events.ts";
 import { chainBlock, chainMedia, chainRoot, textKey } from "../../routing/chain.ts";
 import type { PrefixWriter, RootKey } from "../../threads/prefix-types.ts";
 import { type EngineTable, type KnownBlock, keyPartOf } from "./engine-table.ts";
-import { wordsOf } from "./hash-words.ts";
 import { Pages } from "./pages.ts";
 
 /** Smallest block of the index: engines may have pages of a single token. */
@@ -81,7 +80,7 @@ export class CacheMirror {
         this.tally.cleared();
         this.clear();
       } else if (!event.isLocalDevice || (event.kind === "stored" && !this.fits(event)))
-        this.tally.ignored(event.hashes.length);
+        this.tally.ignored(hashCount(event.hashes));
       else if (event.kind === "removed") yield* this.removed(event);
       else if (this.engineSize < SMALLEST) yield* this.pages.stored(event);
       else yield* this.stored(event);
@@ -100,18 +99,18 @@ export class CacheMirror {
   }
 
   private *stored(event: KvStored): Generator<void, void, void> {
-    const { hashes, tokenIds, blockSize, media } = event;
-    const parent = event.parent === undefined ? this.root(event) : this.keyOf(event.parent);
+    const { hashes: words, tokenIds, blockSize, media } = event;
+    const count = hashCount(words);
+    const parent = event.parent === undefined ? this.root(event) : this.keyOf(event.parent[0]!, event.parent[1]!);
     if (parent === undefined) {
-      this.orphan(hashes.length);
+      this.orphan(count);
       return;
     }
     const { key, chain } = this;
     const { index, engine } = this.stores;
-    const words = wordsOf(hashes);
     let [hi, lo] = parent;
-    for (let from = 0; from < hashes.length; from += SLICE) {
-      const to = Math.min(hashes.length, from + SLICE);
+    for (let from = 0; from < count; from += SLICE) {
+      const to = Math.min(count, from + SLICE);
       for (let i = from; i < to; i++) {
         chainBlock(hi, lo, tokenIds, i * blockSize, blockSize, key);
         for (const identifier of media?.[i] ?? []) this.show(identifier);
@@ -124,21 +123,21 @@ export class CacheMirror {
       engine.warm(this.owner, words, from, to);
       for (let i = from; i < to; i++)
         this.add(chain[2 * (i - from)]!, chain[2 * (i - from) + 1]!, words[2 * i]!, words[2 * i + 1]!);
-      if (to < hashes.length) yield;
+      if (to < count) yield;
     }
   }
 
-  private *removed({ hashes }: KvRemoved): Generator<void, void, void> {
-    const words = wordsOf(hashes);
-    for (let from = 0; from < hashes.length; from += SLICE) {
-      const to = Math.min(hashes.length, from + SLICE);
+  private *removed({ hashes: words }: KvRemoved): Generator<void, void, void> {
+    const count = hashCount(words);
+    for (let from = 0; from < count; from += SLICE) {
+      const to = Math.min(count, from + SLICE);
       this.stores.engine.warm(this.owner, words, from, to);
       for (let i = from; i < to; i++) {
-        const isKnown = this.remove(words[2 * i]!, words[2 * i + 1]!);
-        if (isKnown || this.pages.removed(hashes[i]!)) this.tally.removed(1);
+        const [low, high] = [words[2 * i]!, words[2 * i + 1]!];
+        if (this.remove(low, high) || this.pages.removed(low, high)) this.tally.removed(1);
         else this.tally.ignored(1);
       }
-      if (to < hashes.length) yield;
+      if (to < count) yield;
     }
   }
 
@@ -166,9 +165,8 @@ export class CacheMirror {
   }
 
   /** The key of a block that the engine knows by a hash; undefined: it is not in the index any more. */
-  keyOf(hash: bigint): RootKey | undefined {
-    const words = wordsOf(BigInt64Array.of(hash));
-    return this.known(words[0]!, words[1]!)?.key;
+  keyOf(hashLow: number, hashHigh: number): RootKey | undefined {
+    return this.known(hashLow, hashHigh)?.key;
   }
 
   /** A block of the index, and the words of the hash that the engine knows it by. */

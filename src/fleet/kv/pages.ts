@@ -2,9 +2,8 @@
  * Caches with pages that are smaller than a block of the index: several pages make a block. Engines tell of pages each after its parent,
  * and prompts part at any page: all of them begin with the same few ids of a template.
  */
-import type { KvStored } from "../../engines/kv-events.ts";
+import { type HashWords, hashCount, type KvStored } from "../../engines/kv-events.ts";
 import { chainBlock } from "../../routing/chain.ts";
-import { wordsOf } from "./hash-words.ts";
 import type { CacheMirror } from "./mirror.ts";
 import { PageTable } from "./page-table.ts";
 
@@ -17,7 +16,7 @@ export class Pages {
   private block = new Uint32Array(0);
   private filled = 0;
   /** The page that was stored last, if it ends inside of the block. */
-  private last: bigint | undefined;
+  private last: HashWords | undefined;
 
   constructor(private readonly mirror: CacheMirror) {}
 
@@ -28,17 +27,17 @@ export class Pages {
 
   *stored(event: KvStored): Generator<void, void, void> {
     const { mirror, key } = this;
-    const { hashes, tokenIds, blockSize: page } = event;
+    const { hashes: words, tokenIds, blockSize: page } = event;
+    const count = hashCount(words);
     const size = mirror.blockSize!;
     if (this.block.length !== size) this.block = new Uint32Array(size);
     if (!this.goTo(event)) {
-      mirror.orphan(hashes.length);
+      mirror.orphan(count);
       return;
     }
     this.table ??= new PageTable(size);
     const { table, block } = this;
-    const words = wordsOf(hashes);
-    for (let i = 0; i < hashes.length; i++) {
+    for (let i = 0; i < count; i++) {
       const [low, high] = [words[2 * i]!, words[2 * i + 1]!];
       const from = this.filled;
       for (let id = 0; id < page; id++) block[from + id] = tokenIds[i * page + id]!;
@@ -53,28 +52,27 @@ export class Pages {
       }
       if (i % SLICE === SLICE - 1) yield;
     }
-    this.last = this.filled === 0 ? undefined : hashes.at(-1);
+    this.last = this.filled === 0 ? undefined : words.slice(-2);
   }
 
   /** True if a page ended inside of a block with it. */
-  removed(hash: bigint): boolean {
+  removed(low: number, high: number): boolean {
     this.last = undefined;
-    const words = wordsOf(BigInt64Array.of(hash));
-    return this.table?.delete(words[0]!, words[1]!) === true;
+    return this.table?.delete(low, high) === true;
   }
 
   /** To where the event goes on. False: that is not known. */
   private goTo(event: KvStored): boolean {
-    const { mirror, table, key } = this;
+    const { mirror, table, key, last } = this;
     const { parent } = event;
-    if (parent !== undefined && parent === this.last) return true;
+    if (parent !== undefined && parent[0] === last?.[0] && parent[1] === last?.[1]) return true;
     this.filled = 0;
-    const start = parent === undefined ? mirror.root(event) : mirror.keyOf(parent);
+    const start = parent === undefined ? mirror.root(event) : mirror.keyOf(parent[0]!, parent[1]!);
     if (start !== undefined) {
       [key[0], key[1]] = start;
       return true;
     }
-    const words = wordsOf(BigInt64Array.of(parent!));
+    const words = parent!;
     const open = table?.find(words[0]!, words[1]!);
     if (open === undefined) return false;
     [key[0], key[1]] = open.key;

@@ -2,12 +2,20 @@
 
 /** Longest time without a pause. */
 const BURST_MS = 2;
+/** A work of so little need not wait for its turn: a millisecond's worth of them may be done before others have had theirs. */
+const LITTLE = 256;
+const MOST_AT_ONCE = 2048;
 
 export type Work = Generator<void, void, void>;
 
 export interface WorkQueue {
   /** Does a work when all that were given before are done. */
   add(work: Work): void;
+  /**
+   * Whether a work of so many blocks may be done at once by whoever asks, which is most of the cost of a small one: nothing waits, and not
+   * much was done so since the thread had time for all else.
+   */
+  mayDoNow(blocks: number): boolean;
   /** Nothing more is done. */
   close(): void;
 }
@@ -16,6 +24,8 @@ export function workQueue(now: () => number = () => performance.now()): WorkQueu
   const queue: Work[] = [];
   let first = 0;
   let turn: ReturnType<typeof setImmediate> | undefined;
+  /** Blocks that may still be done at once: there are more when what did not get through was done in turn. */
+  let credit = MOST_AT_ONCE;
 
   function run(): void {
     turn = undefined;
@@ -27,6 +37,7 @@ export function workQueue(now: () => number = () => performance.now()): WorkQueu
     if (first === queue.length) {
       queue.length = 0;
       first = 0;
+      credit = MOST_AT_ONCE;
     } else {
       if (first > 1024) {
         queue.splice(0, first);
@@ -40,6 +51,11 @@ export function workQueue(now: () => number = () => performance.now()): WorkQueu
     add(work) {
       queue.push(work);
       turn ??= setImmediate(run);
+    },
+    mayDoNow(blocks) {
+      if (blocks > LITTLE || blocks > credit || queue.length > first) return false;
+      credit -= blocks;
+      return true;
     },
     close() {
       if (turn !== undefined) clearImmediate(turn);

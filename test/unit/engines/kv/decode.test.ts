@@ -5,6 +5,7 @@ import type { KvBatch } from "../../../../src/engines/kv-events.ts";
 import { WireReader } from "../../../../src/protobuf/reader.ts";
 import { WireError } from "../../../../src/protobuf/wire-error.ts";
 import { WireWriter } from "../../../../src/protobuf/writer.ts";
+import { hashesOf, hashWords } from "../../../support/hash-words.ts";
 import { dialectPackage } from "../../../support/proto-package.ts";
 
 const reference = dialectPackage("vllm");
@@ -55,8 +56,8 @@ describe("a batch", () => {
     expect(batch.events).toEqual([
       {
         kind: "stored",
-        parent: -5n,
-        hashes: BigInt64Array.of(-(2n ** 63n), 2n ** 63n - 1n, -1n),
+        parent: hashWords(-5n),
+        hashes: hashWords(-(2n ** 63n), 2n ** 63n - 1n, -1n),
         tokenIds: Uint32Array.of(1, 2, 3, 300_000, 5, 6, 7, 8, 9, 10, 11, 4_294_967_295),
         blockSize: 4,
         lora: "tuned",
@@ -64,7 +65,7 @@ describe("a batch", () => {
         media: [undefined, ["cat"], undefined],
         isLocalDevice: true,
       },
-      { kind: "removed", hashes: BigInt64Array.of(-(2n ** 63n), 7n), isLocalDevice: true },
+      { kind: "removed", hashes: hashWords(-(2n ** 63n), 7n), isLocalDevice: true },
       { kind: "cleared" },
     ]);
     expect(batch.load).toMatchObject({
@@ -109,7 +110,7 @@ describe("a batch", () => {
   test("is used up to a block that is no whole one", () => {
     const blocks = [block(1, [1, 2]), { ...block(2, [3]), block_size: 2 }, block(3, [4, 5])];
     expect(decode({ events: [{ stored: { blocks } }] }).events[0]).toMatchObject({
-      hashes: BigInt64Array.of(1n),
+      hashes: hashWords(1n),
       tokenIds: Uint32Array.of(1, 2),
     });
   });
@@ -123,9 +124,10 @@ describe("a batch", () => {
     );
     const [event] = decode({ events: [{ stored: { blocks } }] }).events;
     if (event?.kind !== "stored") throw new Error("not stored");
-    expect([event.hashes.length, event.hashes[0], event.hashes[2999]]).toEqual([3000, -1500n, 1499n]);
+    const hashes = hashesOf(event.hashes);
+    expect([hashes.length, hashes[0], hashes[2999]]).toEqual([3000, -1500n, 1499n]);
     expect(event.tokenIds).toEqual(Uint32Array.from({ length: 48_000 }, (_, i) => i));
-    const removed = decode({ events: [{ removed: { block_hashes: [...event.hashes].map(String) } }] }).events[0];
+    const removed = decode({ events: [{ removed: { block_hashes: [...hashes].map(String) } }] }).events[0];
     expect(removed).toEqual({ kind: "removed", hashes: event.hashes, isLocalDevice: true });
   });
 

@@ -6,6 +6,7 @@ import { KvPayloadError, unpackKvBatch } from "../../../../src/engines/kv/msgpac
 import { sequenceOf } from "../../../../src/engines/kv/replay.ts";
 import { parseZmqAddress } from "../../../../src/engines/kv/zmq-address.ts";
 import { ZmtpError, ZmtpPeer, zmtpMessage } from "../../../../src/engines/kv/zmtp.ts";
+import { hashWords } from "../../../support/hash-words.ts";
 
 const golden = (name: string): Uint8Array => readFileSync(join(import.meta.dir, "../../../golden/zmq", `${name}.bin`));
 
@@ -57,7 +58,7 @@ describe("a real publisher", () => {
         {
           kind: "stored",
           parent: undefined,
-          hashes: BigInt64Array.of(7n, -1n),
+          hashes: hashWords(7n, -1n),
           tokenIds: Uint32Array.of(0, 1, 2, 3, 4, 5, 6, 7),
           blockSize: 4,
           ...plain,
@@ -66,21 +67,21 @@ describe("a real publisher", () => {
       expect(events[1]).toEqual([
         {
           kind: "stored",
-          parent: -(2n ** 63n),
-          hashes: BigInt64Array.of(-3n),
+          parent: hashWords(-(2n ** 63n)),
+          hashes: hashWords(-3n),
           tokenIds: Uint32Array.of(100_000, 1, 2, 3),
           blockSize: 4,
           ...plain,
         },
-        { kind: "removed", hashes: BigInt64Array.of(7n), isLocalDevice: true },
+        { kind: "removed", hashes: hashWords(7n), isLocalDevice: true },
       ]);
       expect(events[2]).toMatchObject([
-        { hashes: BigInt64Array.of(0x18191a1b1c1d1e1fn), parent: 0n, lora: "tune", isLocalDevice: false },
+        { hashes: hashWords(0x18191a1b1c1d1e1fn), parent: hashWords(0n), lora: "tune", isLocalDevice: false },
       ]);
       expect(events[3]).toMatchObject([{ media: [["img"], undefined] }]);
-      expect(events[4]).toMatchObject([{ parent: 1n }, { kind: "cleared" }]);
+      expect(events[4]).toMatchObject([{ parent: hashWords(1n) }, { kind: "cleared" }]);
       expect(events[5]).toMatchObject([
-        { blockSize: 4, isLocalDevice: true, hashes: BigInt64Array.from({ length: 300 }, (_, i) => BigInt(i)) },
+        { blockSize: 4, isLocalDevice: true, hashes: hashWords(...Array.from({ length: 300 }, (_, i) => BigInt(i))) },
       ]);
     }
   });

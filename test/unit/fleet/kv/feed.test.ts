@@ -9,6 +9,7 @@ import { createLogger } from "../../../../src/telemetry/log.ts";
 import { MetricRegistry } from "../../../../src/telemetry/registry.ts";
 import { PrefixBoard } from "../../../../src/threads/prefix-board.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
+import { hashWords } from "../../../support/hash-words.ts";
 
 const SIZE = 16;
 const ids = (first: number, blocks: number): Uint32Array =>
@@ -18,7 +19,7 @@ function stored(hash: number, blocks: number, more: Partial<KvEvent & { kind: "s
   return {
     kind: "stored",
     parent: undefined,
-    hashes: BigInt64Array.from({ length: blocks }, (_, i) => BigInt(hash * 100 + i)),
+    hashes: hashWords(...Array.from({ length: blocks }, (_, i) => BigInt(hash * 100 + i))),
     tokenIds: ids(hash, blocks),
     blockSize: SIZE,
     isLocalDevice: true,
@@ -27,12 +28,12 @@ function stored(hash: number, blocks: number, more: Partial<KvEvent & { kind: "s
 }
 const removed = (...hashes: number[]): KvEvent => ({
   kind: "removed",
-  hashes: BigInt64Array.from(hashes, BigInt),
+  hashes: hashWords(...hashes.map(BigInt)),
   isLocalDevice: true,
 });
 const batch = (sequence: number, ...events: KvEvent[]): KvBatch => ({ sequence, rank: 0, events, isLoadOnly: false });
 
-function world({ ranks = 1, megabytes = 1 } = {}) {
+function world({ ranks = 1, megabytes = 1, atOnce = 0 } = {}) {
   const clock = new FakeClock();
   const board = PrefixBoard.create(1, megabytes);
   const index = board.writer();
@@ -41,7 +42,7 @@ function world({ ranks = 1, megabytes = 1 } = {}) {
   const metrics = new MetricRegistry();
   const lines: string[] = [];
   const works: Work[] = [];
-  const work: WorkQueue = { add: (one) => void works.push(one), close() {} };
+  const work: WorkQueue = { add: (one) => void works.push(one), mayDoNow: (blocks) => blocks <= atOnce, close() {} };
   const changes: string[] = [];
   const paused: boolean[] = [];
   let subscriptions = 0;
@@ -128,7 +129,7 @@ function world({ ranks = 1, megabytes = 1 } = {}) {
 describe("events", () => {
   test("become blocks of the index, and go from it with their last copy", () => {
     const w = world();
-    w.give(batch(5, stored(1, 3)), batch(6, stored(2, 2, { parent: 102n, tokenIds: ids(2, 2) })));
+    w.give(batch(5, stored(1, 3)), batch(6, stored(2, 2, { parent: hashWords(102n), tokenIds: ids(2, 2) })));
     const whole = Uint32Array.from([...ids(1, 3), ...ids(2, 2)]);
     expect(w.depth(0, 5, { tokens: whole })).toBe(5);
     expect(w.changes).toEqual(["true 16"]);
@@ -140,13 +141,27 @@ describe("events", () => {
     expect(w.counted("collie_kv_events_total", "ignored")).toBe(1);
   });
 
+  test("of little are written at once, but not before others of the same worker that wait", () => {
+    const w = world({ atOnce: 5 });
+    w.giveLater(batch(5, stored(1, 3)));
+    expect(w.depth(1, 3)).toBe(3);
+    w.giveLater(batch(6, stored(2, 30)));
+    w.giveLater(batch(7, removed(229)));
+    expect([w.depth(2, 30), w.counted("collie_kv_events_total", "ignored")]).toEqual([0, 0]);
+    w.settle();
+    expect(w.depth(2, 30)).toBe(29);
+    expect(w.changes).toEqual(["true 16"]);
+    w.giveLater(batch(9, stored(3, 2)));
+    expect([w.depth(1, 3), w.depth(3, 2), w.counted("collie_kv_event_gaps_total")]).toEqual([0, 2, 1]);
+  });
+
   test("of an unknown parent, of a slower tier or of blocks of another size are left out", () => {
     const w = world();
     w.give(
       batch(
         1,
         stored(1, 1),
-        stored(2, 2, { parent: 77n }),
+        stored(2, 2, { parent: hashWords(77n) }),
         stored(3, 1, { isLocalDevice: false }),
         stored(4, 1, { blockSize: 64, tokenIds: new Uint32Array(64) }),
       ),

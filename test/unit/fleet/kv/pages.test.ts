@@ -5,6 +5,7 @@ import { EngineTable } from "../../../../src/fleet/kv/engine-table.ts";
 import { CacheMirror, indexBlockSize } from "../../../../src/fleet/kv/mirror.ts";
 import { chainInto, chainRoot } from "../../../../src/routing/chain.ts";
 import { PrefixBoard } from "../../../../src/threads/prefix-board.ts";
+import { hashWords } from "../../../support/hash-words.ts";
 
 /** An engine's cache of pages, each of which is told of by itself, and a mirror of it. */
 function world(page: number) {
@@ -38,20 +39,27 @@ function world(page: number) {
         if (known === undefined) {
           pages.set(prefix, ++lastHash);
           const tokenIds = Uint32Array.from(ids.slice(i * page, (i + 1) * page));
-          const hashes = BigInt64Array.of(lastHash);
-          events.push({ kind: "stored", parent, hashes, tokenIds, blockSize: page, isLocalDevice: true });
+          const hashes = hashWords(lastHash);
+          events.push({
+            kind: "stored",
+            parent: parent === undefined ? parent : hashWords(parent),
+            hashes,
+            tokenIds,
+            blockSize: page,
+            isLocalDevice: true,
+          });
         }
         parent = known ?? lastHash;
       }
       if (!asOne || events.length === 0) return apply(events);
-      const hashes = BigInt64Array.from(events.map((event) => event.hashes[0]!));
+      const hashes = Int32Array.from(events.flatMap((event) => [...event.hashes]));
       const tokenIds = Uint32Array.from(events.flatMap((event) => [...event.tokenIds]));
       apply([{ ...events[0]!, hashes, tokenIds }]);
     },
     /** The last pages of a prompt leave. */
     remove(ids: readonly number[], count: number) {
       const gone = prefixes(ids).slice(-count).reverse();
-      const hashes = BigInt64Array.from(gone, (prefix) => pages.get(prefix)!);
+      const hashes = hashWords(...gone.map((prefix) => pages.get(prefix)!));
       for (const prefix of gone) pages.delete(prefix);
       apply([{ kind: "removed", hashes, isLocalDevice: true }]);
     },

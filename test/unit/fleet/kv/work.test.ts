@@ -28,3 +28,22 @@ test("works are done in order, in pieces, with time for others in between", asyn
   await Bun.sleep(5);
   expect(done).toHaveLength(8);
 });
+
+test("little works may be done at once until others must have had their time, and behind nobody who waits", async () => {
+  const queue = workQueue();
+  const done: string[] = [];
+  const work = function* (name: string): Work {
+    done.push(name);
+    yield;
+  };
+  expect(queue.mayDoNow(5000)).toBe(false);
+  let blocks = 0;
+  while (queue.mayDoNow(64)) blocks += 64;
+  expect(blocks).toBeGreaterThan(256);
+  expect(blocks).toBeLessThan(5000);
+  queue.add(work("waits"));
+  expect(queue.mayDoNow(1)).toBe(false);
+  while (done.length === 0) await Bun.sleep(1);
+  expect(queue.mayDoNow(64)).toBe(true);
+  queue.close();
+});
