@@ -24,32 +24,49 @@ export function tellLoads(record: WorkerRecord, ranks: readonly RankLoad[], boar
 
 /** One rank told of itself without being asked; what it leaves out for brevity is as it told before. */
 export function tellRankLoad(record: WorkerRecord, load: RankLoad, board: LoadBoard, now: number): void {
-  const before = record.loads?.find(({ rank }) => rank === load.rank);
+  const { loads = [] } = record;
+  const { rank, running, waiting, waitingUncachedTokens, tokenUsage, throughput } = load;
+  const before = loads.length === 1 && loads[0]!.rank === rank ? loads[0] : loads.find((its) => its.rank === rank);
   const capacityTokens = load.capacityTokens ?? before?.capacityTokens;
   const usedTokens =
     load.usedTokens ??
-    (capacityTokens === undefined || load.tokenUsage === undefined
-      ? undefined
-      : Math.round(load.tokenUsage * capacityTokens));
+    (capacityTokens === undefined || tokenUsage === undefined ? undefined : Math.round(tokenUsage * capacityTokens));
   const whole: RankLoad = {
-    ...load,
-    capacityTokens,
+    rank,
+    running,
+    waiting,
+    waitingUncachedTokens,
     usedTokens,
+    capacityTokens,
+    tokenUsage,
+    throughput,
     cacheHitRate: load.cacheHitRate ?? before?.cacheHitRate,
     utilization: load.utilization ?? before?.utilization,
     maxRunning: load.maxRunning ?? before?.maxRunning,
   };
   record.loadToldAt = now;
-  const others = (record.loads ?? []).filter(({ rank }) => rank !== load.rank);
-  tellLoads(
-    record,
-    [...others, whole].toSorted((a, b) => a.rank - b.rank),
-    board,
-  );
+  const isAlone = loads.length === 0 || (loads.length === 1 && before !== undefined);
+  tellLoads(record, isAlone ? [whole] : withRank(loads, whole), board);
 }
+
+const withRank = (loads: readonly RankLoad[], load: RankLoad): readonly RankLoad[] =>
+  [...loads.filter(({ rank }) => rank !== load.rank), load].toSorted((a, b) => a.rank - b.rank);
 
 /** The load of all ranks of a worker. A figure that one of them does not tell is not told. */
 export function sumOf(ranks: readonly RankLoad[]): ReportedLoad {
+  const first = ranks[0];
+  if (first !== undefined && ranks.length === 1) {
+    const { running, waiting, waitingUncachedTokens, usedTokens, capacityTokens, tokenUsage, throughput } = first;
+    return {
+      running,
+      waiting,
+      waitingTokens: waitingUncachedTokens,
+      usedTokens,
+      capacityTokens,
+      tokenUsage,
+      throughput,
+    };
+  }
   const sum = (of: (rank: RankLoad) => number | undefined): number | undefined => {
     let total = 0;
     for (const rank of ranks) {
