@@ -66,7 +66,7 @@ export class BreakerCells {
   }
 
   isClosed(slot: number): boolean {
-    const cell = this.board.load(this.at(slot));
+    const cell = this.board.peek(this.at(slot));
     return stateOf(cell) === CLOSED || !isOf(cell, slot);
   }
 

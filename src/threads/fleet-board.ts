@@ -19,7 +19,7 @@ import {
   tenths,
 } from "./board-layout.ts";
 import { BreakerCells, type BreakerRules } from "./breaker-cells.ts";
-import { type ReportedLoad, readLoad, readNumber, writeLoad } from "./load-record.ts";
+import { type ReportedLoad, readLoad, readThroughput, readUsage, readWaitingTokens, writeLoad } from "./load-record.ts";
 
 export { MAX_THREADS } from "./board-layout.ts";
 export type { BreakerRules, BreakerState } from "./breaker-cells.ts";
@@ -81,7 +81,7 @@ export class FleetBoard {
   }
 
   state(slot: number): WorkerStateCode {
-    const cell = this.board.load(this.board.head(slot) + Row.state);
+    const cell = this.board.peek(this.board.head(slot) + Row.state);
     return epochOfCell(cell) === epochOf(slot) ? (stateOf(cell) as WorkerStateCode) : WorkerState.absent;
   }
 
@@ -103,7 +103,7 @@ export class FleetBoard {
   }
 
   isAvoided(slot: number, now = Date.now()): boolean {
-    const cell = this.board.load(this.board.head(slot) + Row.avoided);
+    const cell = this.board.peek(this.board.head(slot) + Row.avoided);
     return (cell & AVOIDED_TIME) !== 0 && isAvoidedOf(cell, epochOf(slot)) && isAhead(cell & AVOIDED_TIME, now);
   }
 
@@ -167,7 +167,7 @@ export class FleetBoard {
 
   /** When any thread last booked there, in milliseconds since 1970; 0 = never. */
   lastUsed(slot: number, now = Date.now()): number {
-    const cell = this.board.load(this.board.head(slot) + Row.usedAt);
+    const cell = this.board.peek(this.board.head(slot) + Row.usedAt);
     return cell === 0 ? 0 : now - ((lowMs(now) - cell) & (2 ** 31 - 1));
   }
 
@@ -223,17 +223,17 @@ export class FleetBoard {
 
   /** Tokens of waiting prompts that no cache holds, as the worker told within the last `maxAgeMs`; undefined if it did not. */
   waitingTokens(slot: number, now: number, maxAgeMs: number): number | undefined {
-    return readNumber(this.board, slot, "waitingTokens", now, maxAgeMs);
+    return readWaitingTokens(this.board, slot, now, maxAgeMs);
   }
 
   /** Share of its KV cache in use, 0 to 1, as it told last; the same. */
   kvUsage(slot: number, now: number, maxAgeMs: number): number | undefined {
-    return readNumber(this.board, slot, "tokenUsage", now, maxAgeMs);
+    return readUsage(this.board, slot, now, maxAgeMs);
   }
 
   /** Tokens per second that it generates; the same. */
   throughput(slot: number, now: number, maxAgeMs: number): number | undefined {
-    return readNumber(this.board, slot, "throughput", now, maxAgeMs);
+    return readThroughput(this.board, slot, now, maxAgeMs);
   }
 
   /** Takes back everything that a dead thread had booked, and what it was trying. What it has counted stays. */

@@ -78,19 +78,22 @@ export function readLoad(
   }
 }
 
-/** One number of the newest record, without a look at the others; undefined where it is not told, or is older than `maxAgeMs`. */
-export function readNumber(
-  board: BoardCells,
-  slot: number,
-  field: "waitingTokens" | "tokenUsage" | "throughput",
-  now: number,
-  maxAgeMs: number,
-): number | undefined {
-  const at = board.head(slot);
-  const time = board.load(at + AT);
-  if (time === 0 || board.load(at + EPOCH) !== epochOf(slot) || since(time, now) > maxAgeMs) return undefined;
-  if (field === "waitingTokens") return told(board.load(at + WAITING_TOKENS));
-  if (field === "throughput") return told(board.load(at + THROUGHPUT));
-  const usage = told(board.load(at + USAGE));
+/** Numbers of the newest record, each without a look at the others: undefined where it is not told, or is older than `maxAgeMs`. */
+export const readWaitingTokens = (board: BoardCells, slot: number, now: number, maxAgeMs: number): number | undefined =>
+  readCell(board, slot, WAITING_TOKENS, now, maxAgeMs);
+
+export const readThroughput = (board: BoardCells, slot: number, now: number, maxAgeMs: number): number | undefined =>
+  readCell(board, slot, THROUGHPUT, now, maxAgeMs);
+
+export function readUsage(board: BoardCells, slot: number, now: number, maxAgeMs: number): number | undefined {
+  const usage = readCell(board, slot, USAGE, now, maxAgeMs);
   return usage === undefined ? undefined : usage / 1000;
+}
+
+function readCell(board: BoardCells, slot: number, field: number, now: number, maxAgeMs: number): number | undefined {
+  const at = board.head(slot);
+  const value = board.peek(at + field);
+  if (value === ABSENT) return undefined;
+  const time = board.peek(at + AT);
+  return time !== 0 && board.peek(at + EPOCH) === epochOf(slot) && since(time, now) <= maxAgeMs ? value : undefined;
 }
