@@ -6,12 +6,14 @@ import {
   DECODE_TOKENS,
   nearTokens,
   pressure,
-  RECENT_SHARE,
+  recentTokens,
   recomputeWeight,
   SESSION_SHARE,
 } from "../score.ts";
 import { BasePolicy } from "./base.ts";
+import { HotPrefixes } from "./hot-prefixes.ts";
 import { distance, hashText } from "./keys.ts";
+import { Weights } from "./least.ts";
 import { Loads } from "./loads.ts";
 import { Outliers } from "./outliers.ts";
 import { RecentWork } from "./recent-work.ts";
@@ -19,7 +21,7 @@ import { weightOf } from "./weight.ts";
 
 /**
  * The least cost wins. Among those that are as good as equal it is the longest prefix; then, of a session, the worker that its key is
- * nearest to, so that its turns stay together before anything is cached; else the least running, then the least recently used.
+ * nearest to, so that its turns stay together before anything is cached; else the least running, then who was given least of late.
  */
 export class CacheAwarePolicy extends BasePolicy {
   readonly name = "cache_aware";
@@ -28,6 +30,12 @@ export class CacheAwarePolicy extends BasePolicy {
   private readonly loads = new Loads();
   private readonly outliers = new Outliers();
   private readonly recent = new RecentWork();
+  private readonly hot = new HotPrefixes();
+  /** The longest prefix that anybody holds, in tokens. */
+  private longest = 0;
+  /** What the candidates have to do: each, and on average. */
+  private readonly work = new Weights();
+  private meanWork = 0;
 
   protected among<C extends Candidate>(
     used: readonly C[],
@@ -43,6 +51,7 @@ export class CacheAwarePolicy extends BasePolicy {
     const choice = this.nearest(used, best, isBalanced, ask, context);
     if (!explains) {
       const { worker, matchedTokens } = choice;
+      this.settle(used.indexOf(worker), matchedTokens);
       this.recent.add(worker, (lengthOf(ask) - matchedTokens + DECODE_TOKENS) * weightOf(worker));
     }
     return choice;
@@ -50,25 +59,50 @@ export class CacheAwarePolicy extends BasePolicy {
 
   /** Weighs all of them; the index of the best that is not passed over. */
   private weigh(used: readonly Candidate[], ask: RouteAsk, { load, settings, now }: PolicyContext): number {
-    const { lookup, loads, outliers, recent } = this;
+    const { lookup, loads, outliers } = this;
     const count = used.length;
     const costs = this.weights.begin(count);
+    const works = this.work.begin(count);
     const tokens = lengthOf(ask);
     const perToken = recomputeWeight(tokens, loads.meanQueued);
     const perPressure = settings.kvPressureWeight * settings.meanPrefillTokens;
-    const excess = recent.excess(used, now);
+    const excess = this.recent.excess(used, now);
+    const lost = this.lossOfLongest(used, now);
+    const isPlaced = isUnseen(ask);
     let best = -1;
+    let sum = 0;
     for (let i = 0; i < count; i++) {
       const candidate = used[i]!;
-      const work = perToken * (tokens - lookup.matched(i)) + loads.queued[i]!;
-      const batch = batchTokens(loads.running[i]!, candidate.maxRunning);
+      const weight = weightOf(candidate);
+      sum += works[i] = (loads.queued[i]! + batchTokens(loads.running[i]!, candidate.maxRunning)) * weight;
+      const again = Math.max(0, perToken * (this.longest - lookup.matched(i)) * weight - lost);
       costs[i] =
-        (work + batch) * weightOf(candidate) +
+        perToken * (tokens - this.longest) * weight +
+        again +
+        works[i]! +
         perPressure * pressure(load.kvUsage(candidate)) +
-        RECENT_SHARE * excess[i]!;
+        (isPlaced ? 0 : recentTokens(excess[i]!));
       if (!outliers.has(i) && (best < 0 || costs[i]! < costs[best]!)) best = i;
     }
+    this.meanWork = sum / count;
     return best;
+  }
+
+  /** Finds the longest prefix; what was lost of late by sending requests to those that hold it. */
+  private lossOfLongest(used: readonly Candidate[], now: number): number {
+    const { lookup } = this;
+    let holder = 0;
+    for (let i = 1; i < used.length; i++) if (lookup.matched(i) > lookup.matched(holder)) holder = i;
+    this.longest = lookup.matched(holder);
+    const chain = this.longest === 0 ? undefined : lookup.chainOf(used[holder]!);
+    return chain === undefined ? 0 : this.hot.lossOf(chain, this.longest / chain.blockSize, now);
+  }
+
+  /** The candidate of this index was chosen, which holds so much. */
+  private settle(chosen: number, matchedTokens: number): void {
+    if (this.longest === 0) return;
+    if (matchedTokens < this.longest) this.hot.clear();
+    else this.hot.add(this.work.at(chosen) - this.meanWork);
   }
 
   /** Decides among those that cost as good as the same as the best, and not more per token. */
@@ -80,11 +114,10 @@ export class CacheAwarePolicy extends BasePolicy {
     { load }: PolicyContext,
   ): Choice<C> {
     const { lookup, outliers, weights } = this;
-    const key = ask.sessionKey ?? ask.routingKey;
+    const key = keyOf(ask);
     const hash = key === undefined ? undefined : hashText(key);
     const { cost, blockSize } = used[best]!;
-    const isUnseen = hash !== undefined && ask.tokenIds === undefined;
-    const near = isUnseen
+    const near = isUnseen(ask)
       ? Math.max(nearTokens(ask.tokens, 1), SESSION_SHARE * ask.tokens)
       : nearTokens(ask.tokens, blockSize);
     const limit = weights.at(best) + near * weightOf(used[best]!);
@@ -116,7 +149,7 @@ export class CacheAwarePolicy extends BasePolicy {
     load: PolicyContext["load"],
   ): boolean {
     if (hash !== undefined) return distance(hash, one) < distance(hash, other);
-    const more = this.loads.running[its]! - this.loads.running[others]!;
+    const more = this.loads.running[its]! - this.loads.running[others]! || this.recent.more(its, others);
     return more < 0 || (more === 0 && load.lastUsed(one) < load.lastUsed(other));
   }
 
@@ -133,5 +166,10 @@ export class CacheAwarePolicy extends BasePolicy {
     return hasRivals || chosen !== best ? "tie" : "hit";
   }
 }
+
+const keyOf = ({ sessionKey, routingKey }: RouteAsk): string | undefined => sessionKey ?? routingKey;
+
+/** What caches hold of it is not known; its key says where it belongs. */
+const isUnseen = (ask: RouteAsk): boolean => ask.tokenIds === undefined && keyOf(ask) !== undefined;
 
 const lengthOf = ({ tokenIds, tokens }: RouteAsk): number => tokenIds?.length ?? tokens;

@@ -29,6 +29,11 @@ export class RecentWork {
     return shares;
   }
 
+  /** By how much one of the candidates of the last `excess` was given more than another. */
+  more(one: number, other: number): number {
+    return this.shares[one]! - this.shares[other]!;
+  }
+
   /** At the time of the last `excess`. */
   add({ slot }: Candidate, tokens: number): void {
     this.values.set(slot, (this.values.get(slot) ?? 0) + tokens * this.factor);

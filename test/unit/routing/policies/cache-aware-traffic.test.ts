@@ -50,7 +50,43 @@ describe("traffic", () => {
         around.send(policy, prompt(Uint32Array.from([...head, ...ids(100, 100 + i)]))),
       ),
     );
-    expect(used.size).toBeLessThanOrEqual(3);
+    expect(used.size).toBeLessThanOrEqual(4);
+  });
+
+  test("a prefix that comes often gets a second worker before waiting once is dearer than computing it; one that comes rarely does not", () => {
+    const firstElsewhere = (gapMs: number): number => {
+      const around = new Surroundings(idle(4));
+      const policy = policyOf("cache_aware");
+      const head = ids(3000, 1);
+      around.hold(around.workers[0]!, head, 3000 - (3000 % BLOCK));
+      around.workers[0]!.running = 8;
+      for (let i = 0; i < 100; i++) {
+        const ask = prompt(Uint32Array.from([...head, ...ids(100, 100 + i)]));
+        expect(around.choose(policy, ask, true).worker.id).toBe(around.choose(policy, ask, true).worker.id);
+        if (around.choose(policy, ask).worker.id !== "w0") return i;
+        around.now += gapMs;
+      }
+      return Number.POSITIVE_INFINITY;
+    };
+    expect(firstElsewhere(20)).toBeGreaterThan(0);
+    expect(firstElsewhere(20)).toBeLessThan(5);
+    expect(firstElsewhere(5000)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test("when it has been computed by another one, what was lost before is forgotten", () => {
+    const around = new Surroundings(idle(2));
+    const policy = policyOf("cache_aware");
+    const head = ids(3000, 1);
+    around.hold(around.workers[0]!, head, 2992);
+    around.workers[0]!.running = 8;
+    const go = (i: number) =>
+      around.choose(policy, prompt(Uint32Array.from([...head, ...ids(100, 100 + i)]))).worker.id;
+    const went = Array.from({ length: 20 }, (_, i) => go(i));
+    const first = went.indexOf("w1");
+    expect(first).toBeGreaterThan(0);
+    // Its cache has forgotten it since: it is computed there again after as many requests.
+    expect(went[first + 1]).toBe("w0");
+    expect(went.lastIndexOf("w1")).toBeGreaterThan(first + 1);
   });
 
   test("a prefix that is asked for without end gets more of them, and all in the end", () => {

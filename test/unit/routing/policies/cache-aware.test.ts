@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { policyOf } from "../../../../src/routing/policies/index.ts";
-import { DECODE_TOKENS, PLACE_TOKENS, RECOMPUTE } from "../../../../src/routing/score.ts";
+import { DECODE_TOKENS, NEAR_TOKENS, PLACE_TOKENS, RECOMPUTE } from "../../../../src/routing/score.ts";
 import { BLOCK, idle, ids, NOW, prompt, SETTINGS, Surroundings, type Worker, worker, workers } from "./support.ts";
 
 /** A prompt of 1000 tokens and what its first worker, second worker and so on hold of it; then who is chosen and why. */
@@ -46,13 +46,16 @@ const CASES: readonly Case[] = [
   },
   {
     title: "somebody else when its batch is full",
-    workers: [{ running: 5 }, { holds: 800, running: 4, maxRunning: 4 }],
-    chosen: PLACE_TOKENS / 4 > RECOMPUTE * 800 ? "w0" : "w1",
+    workers: [
+      { running: 5 },
+      { holds: 800, running: 4, maxRunning: 4, queued: RECOMPUTE * 800 - PLACE_TOKENS / 4 + 500 },
+    ],
+    chosen: "w0",
     branch: "miss",
   },
   {
     title: "of those that cost as good as the same, the one that holds most",
-    workers: [{ holds: 800, queued: 30 }, { holds: 784 }],
+    workers: [{ holds: 800, queued: RECOMPUTE * 16 + NEAR_TOKENS - 8 }, { holds: 784 }],
     chosen: "w0",
     branch: "tie",
     matched: 800,
@@ -106,7 +109,7 @@ const CASES: readonly Case[] = [
   },
   {
     title: "the dearer one after that",
-    workers: [{ cost: 2 }, { cost: 1, queued: 5000 }],
+    workers: [{ cost: 2 }, { cost: 1, queued: 8000 }],
     chosen: "w0",
     branch: "miss",
   },
