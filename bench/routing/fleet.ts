@@ -8,7 +8,15 @@ import { writeResult } from "../lab/output.ts";
 import { runProgram } from "../lab/program.ts";
 import { PeerError } from "../peer/setup.ts";
 import { type CellResult, runCell } from "./cell.ts";
-import { OWN_POLICIES, ownGateway, PEER_POLICIES, peerGateway, type RoutingGateway } from "./gateways.ts";
+import {
+  MAIN_POLICIES,
+  OWN_POLICIES,
+  ownGateway,
+  PEER_POLICIES,
+  PEER_TUNED,
+  peerGateway,
+  type RoutingGateway,
+} from "./gateways.ts";
 import { seeing } from "./oracle.ts";
 import { promptReader, type TokenAsk } from "./prompt-tokens.ts";
 import { repeatedShare, replay } from "./replay.ts";
@@ -18,7 +26,6 @@ import { SHAPES, type Shape } from "./shapes.ts";
 const ENGINES = 8;
 /** Every policy runs these; the other shapes are run by the three that matter. */
 const FULL_SHAPES = ["tenants", "sim_ab"];
-const MAIN_POLICIES = ["round_robin", "least_load", "cache_aware"];
 /** Processes start and settle. */
 const CELL_OVERHEAD_SECS = 12;
 
@@ -56,11 +63,12 @@ const { values } = parseArgs({
 
 /** The rows of a shape. */
 function gatewaysFor(shape: Shape): RoutingGateway[] {
-  const asked = values.policies?.split(",") ?? (FULL_SHAPES.includes(shape.id) ? undefined : MAIN_POLICIES);
+  const asked: readonly string[] | undefined =
+    values.policies?.split(",") ?? (FULL_SHAPES.includes(shape.id) ? undefined : MAIN_POLICIES);
   const isAsked = (policy: string) => asked === undefined || asked.includes(policy);
   const own = OWN_POLICIES.filter(isAsked).map((policy) => ownGateway(policy, values.binary));
   const peer = PEER_POLICIES.filter(isAsked).map((policy) => peerGateway(policy));
-  const tuned = isAsked("cache_aware") ? [peerGateway("cache_aware", true)] : [];
+  const tuned = isAsked("cache_aware") ? [peerGateway("cache_aware", PEER_TUNED, "tuned")] : [];
   const sides = values.sides.split(",");
   return [...(sides.includes("own") ? own : []), ...(sides.includes("peer") ? [...peer, ...tuned] : [])];
 }

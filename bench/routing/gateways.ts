@@ -1,6 +1,8 @@
 /** The gateways whose routing is measured, each with one of its policies. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { POLICY_NAMES } from "../../src/config/policy-names.ts";
+import type { PolicyName } from "../../src/routing/policy.ts";
 import { collie } from "../lab/gateways.ts";
 import { modelFolder, workFolder } from "../lab/paths.ts";
 import { answers, type Cores, freePort, type Running, start, untilTrue } from "../lab/processes.ts";
@@ -24,31 +26,16 @@ export interface RunningRoutingGateway extends Running {
   readonly url: string;
 }
 
-/** Policies of this build, those first that the others are held against. */
-export const OWN_POLICIES = [
-  "round_robin",
-  "least_load",
-  "cache_aware",
-  "power_of_two",
-  "prefix_hash",
-  "consistent_hashing",
-  "bucket",
-  "manual",
-  "random",
-  "passthrough",
-] as const;
+/** Those that the others are held against, and the default. */
+export const MAIN_POLICIES: readonly PolicyName[] = ["round_robin", "least_load", "cache_aware"];
 
-export const PEER_POLICIES = [
-  "round_robin",
-  "least_load",
-  "cache_aware",
-  "power_of_two",
-  "prefix_hash",
-  "consistent_hashing",
-  "manual",
-  "random",
-  "passthrough",
-] as const;
+export const OWN_POLICIES: readonly PolicyName[] = [
+  ...MAIN_POLICIES,
+  ...POLICY_NAMES.filter((name) => !MAIN_POLICIES.includes(name)),
+];
+
+/** SMG has `bucket` for prefill workers only. */
+export const PEER_POLICIES: readonly PolicyName[] = OWN_POLICIES.filter((name) => name !== "bucket");
 
 const KEYED: readonly string[] = ["consistent_hashing", "manual"];
 
@@ -56,7 +43,8 @@ const KEYED: readonly string[] = ["consistent_hashing", "manual"];
  * What SMG documents for better choices of `cache_aware`: dispatched work is counted until the engine reports it, loads are asked for
  * each second, and no share of the misses is given to workers for being new.
  */
-const PEER_TUNED = "--selection-accounting-ttl-ms 500 --load-monitor-interval 1 --worker-warmup-secs 0".split(" ");
+export const PEER_TUNED: readonly string[] =
+  "--selection-accounting-ttl-ms 500 --load-monitor-interval 1 --worker-warmup-secs 0".split(" ");
 
 /** One of ours. `flags`: further ones of `collie serve`. */
 export function ownGateway(policy: string, binary?: string, flags: readonly string[] = []): RoutingGateway {
@@ -79,20 +67,20 @@ export function ownGateway(policy: string, binary?: string, flags: readonly stri
   };
 }
 
-/** SMG. Throws PeerError when it is not there and can't be had. */
-export function peerGateway(policy: string, isTuned = false): RoutingGateway {
+/** SMG. `flags`: further ones of `smg launch`, and what they make of it. Throws PeerError when it is not there and can't be had. */
+export function peerGateway(policy: string, flags: readonly string[] = [], what?: string): RoutingGateway {
   const { name, version, command } = smg();
   const program = command(0, 0).slice(0, 3); // python, the script, `launch`
   return {
     side: "peer",
     name,
     version,
-    label: isTuned ? `${policy}, tuned` : policy,
+    label: what === undefined ? policy : `${policy}, ${what}`,
     isKeyed: KEYED.includes(policy),
     command: (port, workerUrls) => [
       ...[...program, "--host", "127.0.0.1", "--port", String(port), "--prometheus-port", String(freePort())],
       ...["--model-path", modelFolder(), "--policy", policy, "--worker-urls", ...workerUrls],
-      ...(isTuned ? PEER_TUNED : []),
+      ...flags,
     ],
   };
 }

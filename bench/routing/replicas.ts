@@ -45,8 +45,9 @@ const { values } = parseArgs({
 /** How the gateways of a row come to know of caches. */
 interface Setup {
   readonly name: string;
-  readonly gateways: readonly RoutingGateway[];
+  readonly count: number;
   readonly engineFlags: readonly string[];
+  gateways(): readonly RoutingGateway[];
 }
 
 const NO_EVENTS = ["--no-kv-events"];
@@ -54,25 +55,39 @@ const NO_EVENTS = ["--no-kv-events"];
 /** Each way of knowing with one gateway and with several. */
 function setups(redis: string | undefined): Setup[] {
   const sides = values.sides.split(",");
-  const pair = (name: string, make: () => RoutingGateway, engineFlags: readonly string[]): Setup[] =>
-    [1, MANY].map((count) => ({ name, gateways: Array.from({ length: count }, () => make()), engineFlags }));
+  const pair = (name: string, engineFlags: readonly string[], make: (i: number) => RoutingGateway): Setup[] =>
+    [1, MANY].map((count) => ({
+      name,
+      count,
+      engineFlags,
+      gateways: () => Array.from({ length: count }, (_, i) => make(i)),
+    }));
   const own = (...flags: string[]) => ownGateway("cache_aware", values.binary, flags);
-  const ours = sides.includes("own")
-    ? [
-        ...pair("Collie, KV events", () => own(), []),
-        ...pair("Collie, no KV events", () => own(), NO_EVENTS),
-        ...(redis === undefined
-          ? []
-          : pair("Collie, no KV events, shared by Redis", () => own("--routing-redis-url", redis), NO_EVENTS)),
-      ]
-    : [];
-  const theirs = sides.includes("peer")
-    ? [
-        ...pair("SMG, KV events", () => peerGateway("cache_aware"), []),
-        ...pair("SMG, no KV events", () => peerGateway("cache_aware"), NO_EVENTS),
-      ]
-    : [];
-  return [...ours, ...theirs];
+  const ours = [
+    ...pair("Collie, KV events", [], () => own()),
+    ...(redis === undefined
+      ? []
+      : pair("Collie, no KV events, shared by Redis", NO_EVENTS, () => own("--routing-redis-url", redis))),
+    ...pair("Collie, no KV events, unshared", NO_EVENTS, () => own()),
+  ];
+  const theirs = [
+    ...pair("SMG, KV events", [], () => peerGateway("cache_aware")),
+    ...pair("SMG, no KV events, mesh", NO_EVENTS, meshed()),
+    ...pair("SMG, no KV events", NO_EVENTS, () => peerGateway("cache_aware")),
+  ];
+  return [...(sides.includes("own") ? ours : []), ...(sides.includes("peer") ? theirs : [])];
+}
+
+/** SMG's gateways as members of a mesh, each of which names the first one. */
+function meshed(): (i: number) => RoutingGateway {
+  let first = 0;
+  return (i) => {
+    const port = freePort();
+    if (i === 0) first = port;
+    const flags = ["--enable-mesh", "--mesh-server-name", `gateway-${i}`, "--mesh-host", "127.0.0.1"];
+    const peers = i === 0 ? [] : ["--mesh-peer-urls", `127.0.0.1:${first}`];
+    return peerGateway("cache_aware", [...flags, "--mesh-port", String(port), ...peers], "mesh");
+  };
 }
 
 /** A database of its own, in memory; undefined where there is no server. */
@@ -100,11 +115,11 @@ const hits = ({ work }: CellResult): number => 100 * work.hitRate;
 
 function shapeTable({ shape, rows }: ShapeRows): string {
   const lines = rows.map(({ setup, results }) => {
-    const one = rows.find((row) => row.setup.name === setup.name && row.setup.gateways.length === 1);
+    const one = rows.find((row) => row.setup.name === setup.name && row.setup.count === 1);
     const lost = one === undefined || one.setup === setup ? [] : results.map((r, i) => hits(one.results[i]!) - hits(r));
     return [
       setup.name,
-      String(setup.gateways.length),
+      String(setup.count),
       withSpread(results.map(hits), 1),
       lost.length === 0 ? "" : spread(lost).median.toFixed(1),
       withSpread(
@@ -148,12 +163,12 @@ async function main(): Promise<number> {
     for (let round = 0; round < rounds; round++)
       for (const { shape, rows } of all)
         for (const { setup, results } of rows) {
-          const { gateways, engineFlags } = setup;
+          const { name, count, engineFlags } = setup;
           const seed = Number(values.seed) + round;
           const seconds = Number(values.seconds ?? shape.seconds);
-          const result = await runCell(gateways, { shape, seed, seconds, engines: ENGINES, engineFlags });
+          const result = await runCell(setup.gateways(), { shape, seed, seconds, engines: ENGINES, engineFlags });
           results.push(result);
-          console.error(`${shape.id}, ${setup.name}, ${gateways.length}: hits ${hits(result).toFixed(1)} %`);
+          console.error(`${shape.id}, ${name}, ${count}: hits ${hits(result).toFixed(1)} %`);
         }
   } finally {
     await redis?.process.stop();
