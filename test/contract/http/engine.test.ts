@@ -308,9 +308,10 @@ describe("a client that leaves", () => {
               for await (const _ of body!) leaving.abort();
             })
           : reply;
+      const kind = kindOf(ended); // it may be over before anybody has been asked, as it is seen here
       while (peer.asked.length === 0) await Bun.sleep(1);
       if (when === "before the head") leaving.abort();
-      expect(await kindOf(ended)).toBe("cancelled");
+      expect(await kind).toBe("cancelled");
       while (peer.left.length === 0) await Bun.sleep(1);
       engine.close();
       await Promise.all([server.stop(), slow.stop()]);
