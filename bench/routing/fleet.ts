@@ -1,7 +1,6 @@
 /** Routing quality: every policy of Collie and of SMG before the same simulated engines and streams. See docs/benchmarks.md. */
 
 import { parseArgs } from "node:util";
-import type { PolicyName } from "../../src/routing/policy.ts";
 import { defaultCoreOptions } from "../../src/simulator/core/options.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
 import { writeResult } from "../lab/output.ts";
@@ -17,9 +16,10 @@ import {
   peerGateway,
   type RoutingGateway,
 } from "./gateways.ts";
+import { knowing, parted } from "./knowing.ts";
 import { seeing } from "./oracle.ts";
 import { promptReader, type TokenAsk } from "./prompt-tokens.ts";
-import { repeatedShare, replay } from "./replay.ts";
+import { boundsOf, type Router, replay } from "./replay.ts";
 import { problems, type Replays, type Row, type ShapeResults, shapeText, targetText } from "./routing-report.ts";
 import { SHAPES, type Shape } from "./shapes.ts";
 
@@ -77,12 +77,14 @@ const secondsOf = (shape: Shape): number => Number(values.seconds ?? shape.secon
 
 function replayed(shape: Shape, streams: readonly (readonly TokenAsk[])[]): Replays {
   const options = { ...defaultCoreOptions, kvTokens: shape.kvTokens };
-  const all = (policy: PolicyName) =>
-    streams.map((asks) => replay(asks, ENGINES, options, seeing(policy, options.blockSize)));
+  const all = (router: () => Router) => streams.map((asks) => replay(asks, ENGINES, options, router()));
   return {
-    oracle: all("cache_aware"),
-    roundRobin: all("round_robin"),
-    repeated: streams.map((asks) => repeatedShare(asks, options.blockSize)),
+    oracle: all(() => seeing("cache_aware")),
+    roundRobin: all(() => seeing("round_robin")),
+    told: all(() => knowing("cache_aware", true)),
+    guessed: all(() => knowing("cache_aware", false)),
+    parted: all(parted),
+    bounds: streams.map((asks) => boundsOf(asks, options)),
   };
 }
 

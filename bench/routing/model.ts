@@ -1,240 +1,76 @@
 /**
- * What each policy does to a fleet, by a model in virtual time: the real policies and engines that are sums of milliseconds, so that
- * nothing of this machine is in the figures. It is what the constants of `src/routing/score.ts` were tuned by; the gateway itself is
- * measured by `bench/routing/fleet.ts`.
+ * What each policy does to a fleet, by a model in virtual time: the real policies, knowing what a gateway knows, before simulated engines
+ * without sockets; nothing of this machine is in the figures. It is what the constants of `src/routing/score.ts` were tuned by; the
+ * gateway itself is measured by `bench/routing/fleet.ts`.
  *
- *     node scripts/bun.mjs bench/routing/model.ts [--shape NAME] [--policy NAME] [--no-events] [--seeds 3]
+ *     node scripts/bun.mjs bench/routing/model.ts [--shapes LIST] [--policies LIST] [--no-events] [--seed 1] [--seeds 2]
  */
 
 import { parseArgs } from "node:util";
 import { POLICY_NAMES } from "../../src/config/policy-names.ts";
-import { defaultRules } from "../../src/fleet/routing.ts";
-import { policyOf } from "../../src/routing/policies/index.ts";
-import type { Candidate, CandidateLoad, PolicyContext, PolicyName } from "../../src/routing/policy.ts";
-import { MapIndex, MapSticky } from "../../test/unit/routing/map-index.ts";
-import { Random } from "../loadgen/random.ts";
-import { BLOCK, ModelEngine } from "./model-engine.ts";
-import { type Arrival, SHAPES, type Shape } from "./model-shapes.ts";
+import { defaultCoreOptions } from "../../src/simulator/core/options.ts";
+import { table } from "../lab/output.ts";
+import { sum } from "./engine-fleet.ts";
+import { knowing, parted } from "./knowing.ts";
+import { MODEL_SHAPES } from "./model-shapes.ts";
+import { seeing } from "./oracle.ts";
+import { promptReader } from "./prompt-tokens.ts";
+import { boundsOf, type ReplayResult, type Router, replay } from "./replay.ts";
+import { SHAPES } from "./shapes.ts";
 
-const SETTINGS = defaultRules().settings;
+const ENGINES = 8;
 
-/** One way between gateway and engine, and how old what an engine tells of its load is at most. */
-const WIRE_MS = 1;
-const EVENT_MS = 5;
-const POLL_MS = 1000;
-const START = Date.UTC(2030, 0, 1);
-const PROMISE_MS = { events: 10_000, none: 1_800_000 };
-
-/** Things to happen, by time, in the order in which they were put there. */
-class Agenda {
-  private readonly heap: { readonly time: number; readonly turn: number; readonly what: () => void }[] = [];
-  private turns = 0;
-
-  readonly at = (time: number, what: () => void): void => {
-    const { heap } = this;
-    const item = { time, turn: this.turns++, what };
-    let at = heap.push(item) - 1;
-    while (at > 0) {
-      const up = (at - 1) >> 1;
-      if (!isBefore(item, heap[up]!)) break;
-      heap[at] = heap[up]!;
-      at = up;
-    }
-    heap[at] = item;
-  };
-
-  run(): void {
-    for (let next = this.take(); next !== undefined; next = this.take()) next.what();
-  }
-
-  private take() {
-    const { heap } = this;
-    const first = heap[0];
-    const last = heap.pop();
-    if (first === undefined || last === undefined || heap.length === 0) return first;
-    let at = 0;
-    for (;;) {
-      let down = 2 * at + 1;
-      if (down >= heap.length) break;
-      if (down + 1 < heap.length && isBefore(heap[down + 1]!, heap[down]!)) down++;
-      if (!isBefore(heap[down]!, last)) break;
-      heap[at] = heap[down]!;
-      at = down;
-    }
-    heap[at] = last;
-    return first;
-  }
-}
-
-const isBefore = (a: { time: number; turn: number }, b: { time: number; turn: number }): boolean =>
-  a.time < b.time || (a.time === b.time && a.turn < b.turn);
-
-interface Row {
-  readonly ttft: number;
-  readonly p99: number;
-  readonly whole: number;
-  /** Of the prompts' tokens, those that a cache held; and of those that any worker had computed before. */
-  readonly hits: number;
-  readonly possible: number;
-  readonly spread: number;
-}
-
-interface Worker extends Candidate {
-  running: number;
-  queued: number;
-  usage: number;
-  usedAt: number;
-  requests: number;
-}
-
-function simulate(shape: Shape, name: PolicyName, hasEvents: boolean, seed: number): Row {
-  const agenda = new Agenda();
-  const index = new MapIndex(hasEvents ? PROMISE_MS.events : PROMISE_MS.none);
-  const policy = policyOf(name);
-  const random = new Random(seed);
-  const workers = Array.from(
-    { length: shape.workers },
-    (_, i): Worker => ({
-      id: `w${i}`,
-      url: `grpc://10.0.0.${i}:9000`,
-      slot: i,
-      member: i,
-      priority: 50,
-      cost: 1,
-      blockSize: BLOCK,
-      maxRunning: 256,
-      sendsEvents: hasEvents,
-      running: 0,
-      queued: 0,
-      usage: 0,
-      usedAt: 0,
-      requests: 0,
-    }),
-  );
-  const engines = workers.map(({ member }) => {
-    const later = (what: () => void) => hasEvents && agenda.at(clock + EVENT_MS, what);
-    const events = {
-      stored: (key: number) => void later(() => index.add(key, member)),
-      removed: (key: number) => void later(() => index.drop(key, member)),
-    };
-    return new ModelEngine(shape.kvTokens, events, (time, what) =>
-      agenda.at(time, () => {
-        clock = time;
-        what();
-      }),
-    );
-  });
-  const load: CandidateLoad = {
-    running: (worker) => workers[worker.slot]!.running,
-    queuedTokens: (worker) => workers[worker.slot]!.queued,
-    kvUsage: (worker) => workers[worker.slot]!.usage,
-    throughput: () => undefined,
-    lastUsed: (worker) => workers[worker.slot]!.usedAt,
-  };
-  const sticky = new MapSticky();
-  const arrivals = shape.arrivals(seed);
-  const end = arrivals.at(-1)!.at;
-  let clock = 0;
-  const ttfts: number[] = [];
-  let whole = 0;
-  let cachedTokens = 0;
-  let tokens = 0;
-  let seenTokens = 0;
-  const seen = new Set<number>();
-
-  const poll = (time: number): void => {
-    for (const worker of workers) worker.usage = engines[worker.slot]!.usage;
-    if (time < end) agenda.at(time + POLL_MS, () => poll(time + POLL_MS));
-  };
-  poll(0);
-
-  const arrive = ({ at, ids, answer, session }: Arrival): void => {
-    const now = START + at;
-    const context: PolicyContext = {
-      model: "model",
-      leg: "regular",
-      load,
-      index,
-      sticky,
-      settings: SETTINGS,
-      now,
-      random: () => random.below(0x4000_0000) / 0x4000_0000,
-      count: () => {},
-    };
-    const ask = { tokenIds: ids, tokens: ids.length, sessionKey: session };
-    const { worker, matchedTokens, chain } = policy.choose(workers, ask, context);
-    const { keys } = chain ?? index.chain(index.root("model", BLOCK), ids, BLOCK);
-    if (chain !== undefined) index.promise(chain, Math.floor(matchedTokens / BLOCK), worker.member, now);
-    const waits = ids.length - matchedTokens;
-    worker.running++;
-    worker.queued += waits;
-    worker.usedAt = now;
-    worker.requests++;
-    tokens += ids.length;
-    let known = 0;
-    for (let i = 0; i < keys.length; i += 2) {
-      const key = (keys[i]! >>> 0) * 0x10_0000 + (keys[i + 1]! & 0xf_ffff);
-      if (seen.has(key)) known += BLOCK;
-      seen.add(key);
-    }
-    seenTokens += Math.min(known, ids.length - 1);
-    const request = {
-      keys,
-      tokens: ids.length,
-      answer,
-      onFirst: (time: number, cached: number) => {
-        ttfts.push(time + WIRE_MS - at);
-        cachedTokens += cached;
-        agenda.at(time + WIRE_MS, () => void (worker.queued -= waits));
-      },
-      onEnd: (time: number) => {
-        whole += time + WIRE_MS - at;
-        agenda.at(time + WIRE_MS, () => void worker.running--);
-      },
-    };
-    agenda.at(at + WIRE_MS, () => {
-      clock = at + WIRE_MS;
-      engines[worker.slot]!.add(request, at + WIRE_MS);
-    });
-  };
-  for (const arrival of arrivals) agenda.at(arrival.at, () => arrive(arrival));
-  agenda.run();
-
-  ttfts.sort((a, b) => a - b);
-  const mean = arrivals.length / workers.length;
-  return {
-    ttft: ttfts.reduce((sum, one) => sum + one, 0) / ttfts.length,
-    p99: ttfts[Math.floor(0.99 * (ttfts.length - 1))]!,
-    whole: whole / ttfts.length,
-    hits: cachedTokens / tokens,
-    possible: seenTokens / tokens,
-    spread: Math.max(...workers.map(({ requests }) => requests)) / mean,
-  };
-}
-
-const meanOf = (rows: readonly Row[], of: (row: Row) => number): number =>
-  rows.reduce((sum, row) => sum + of(row), 0) / rows.length;
-
-const { values: options } = parseArgs({
+const { values } = parseArgs({
   options: {
-    shape: { type: "string" },
-    policy: { type: "string" },
-    "no-events": { type: "boolean" },
+    shapes: { type: "string" },
+    policies: { type: "string" },
+    "no-events": { type: "boolean", default: false },
+    seed: { type: "string", default: "1" },
     seeds: { type: "string", default: "2" },
   },
 });
-for (const shape of SHAPES) {
-  if (options.shape !== undefined && !options.shape.split(",").includes(shape.name)) continue;
-  console.log(`\n${shape.name}: ${shape.what}\n`);
-  console.log("| policy | TTFT ms | p99 | whole ms | hits % | possible % | max/mean |\n|--|--:|--:|--:|--:|--:|--:|");
-  for (const policy of POLICY_NAMES) {
-    if (options.policy !== undefined && !options.policy.split(",").includes(policy)) continue;
-    const rows = Array.from({ length: Number(options.seeds) }, (_, i) =>
-      simulate(shape, policy, options["no-events"] !== true, 1234 + i),
+
+const isAsked = (list: string | undefined, name: string): boolean =>
+  list === undefined || list.split(",").includes(name);
+
+function line(name: string, results: readonly ReplayResult[]): string[] {
+  const mean = (of: (result: ReplayResult) => number, digits: number): string =>
+    (sum(results.map(of)) / results.length).toFixed(digits);
+  return [
+    name,
+    mean((r) => r.ttftMeanMs, 1),
+    mean((r) => r.ttft.p99, 0),
+    mean((r) => r.latencyMeanMs, 0),
+    mean((r) => 100 * r.hitRate, 1),
+    mean((r) => r.tokenSpread, 2),
+    mean((r) => r.computedSpread, 2),
+  ];
+}
+
+const HEAD = ["policy", "TTFT ms", "p99", "whole ms", "hits %", "spread of tokens", "of those computed"];
+
+const read = await promptReader();
+const seeds = Array.from({ length: Number(values.seeds) }, (_, i) => Number(values.seed) + i);
+const all = [...SHAPES.map((shape) => ({ ...shape, engines: ENGINES })), ...MODEL_SHAPES];
+for (const shape of all.filter(({ id }) => isAsked(values.shapes, id))) {
+  const streams = seeds.map((seed) => read(shape.asks(seed, shape.seconds)));
+  const options = { ...defaultCoreOptions, kvTokens: shape.kvTokens };
+  const row = (name: string, router: () => Router): string[] =>
+    line(
+      name,
+      streams.map((asks) => replay(asks, shape.engines, options, router())),
     );
-    const cell = (of: (row: Row) => number, digits: number) => meanOf(rows, of).toFixed(digits);
-    console.log(
-      `| ${policy} | ${cell((row) => row.ttft, 1)} | ${cell((row) => row.p99, 0)} | ${cell((row) => row.whole, 0)} | ${cell((row) => 100 * row.hits, 1)} | ${cell((row) => 100 * row.possible, 1)} | ${cell((row) => row.spread, 2)} |`,
-    );
-  }
+  const bounds = streams.map((asks) => boundsOf(asks, options));
+  const mean = (all: readonly number[]) => (sum(all) / all.length).toFixed(1);
+  const rows = [
+    ...POLICY_NAMES.filter((policy) => isAsked(values.policies, policy)).map((policy) =>
+      row(policy, () => knowing(policy, !values["no-events"])),
+    ),
+    row("oracle", () => seeing("cache_aware")),
+    row("each beginning at one engine", parted),
+  ];
+  console.log(`## ${shape.id}: ${shape.title}\n\n${table(HEAD, rows)}\n`);
+  const hits = mean(bounds.map(({ hitRate }) => 100 * hitRate));
+  const ttft = mean(bounds.map(({ ttftMeanMs }) => ttftMeanMs));
+  console.log(`One request at a time at one engine with endless memory: TTFT ${ttft} ms, hits ${hits} %.\n`);
 }

@@ -3,10 +3,10 @@
  * makes of what it knows, this shows what can be made of it, to a router that sees every engine from within.
  */
 import { EngineCore } from "../../src/simulator/core/engine-core.ts";
-import { chainHash, ROOT_HASH } from "../../src/simulator/core/kv-cache.ts";
 import type { CoreOptions } from "../../src/simulator/core/options.ts";
 import type { Sequence } from "../../src/simulator/core/sequence.ts";
 import { type Percentiles, percentiles } from "../loadgen/stats.ts";
+import { blockHashes } from "./block-hashes.ts";
 import { maxOverMean, sum } from "./engine-fleet.ts";
 import type { TokenAsk } from "./prompt-tokens.ts";
 
@@ -23,8 +23,15 @@ export interface EngineState {
   readonly lastUsedAt: number;
 }
 
-/** Gives the number of an engine. */
-export type Router = (ask: TokenAsk, engines: readonly EngineState[]) => number;
+/** Where a request goes, and what is to be done when its first token is there, and when all are. */
+export interface Route {
+  /** Number of the engine. */
+  readonly engine: number;
+  onFirst?(): void;
+  onEnd?(): void;
+}
+
+export type Router = (ask: TokenAsk, engines: readonly EngineState[]) => Route;
 
 export interface ReplayResult {
   readonly requests: number;
@@ -75,7 +82,7 @@ class VirtualEngine implements EngineState {
     return most;
   }
 
-  submit(ask: TokenAsk, now: number, times: (ttftMs: number | undefined, totalMs: number | undefined) => void): void {
+  submit(ask: TokenAsk, now: number, onFirst: (ttftMs: number) => void, onEnd: (totalMs: number) => void): void {
     const { ids, maxTokens } = ask;
     this.requests++;
     this.promptTokens += ids.length;
@@ -86,9 +93,9 @@ class VirtualEngine implements EngineState {
         return { length: maxTokens, idAt: (position) => ids[position % ids.length]!, finishReason: "length" };
       },
       onToken: (sequence) => {
-        if (sequence.generated === 1) times(this.now - ask.atMs, undefined);
+        if (sequence.generated === 1) onFirst(this.now - ask.atMs);
       },
-      onFinish: () => times(undefined, this.now - ask.atMs),
+      onFinish: () => onEnd(this.now - ask.atMs),
     });
     if (this.endsAt === undefined) this.begin(now);
   }
@@ -106,19 +113,29 @@ class VirtualEngine implements EngineState {
   }
 }
 
-/** Share of the prompts' tokens that stood in the same place of an earlier one: what one engine with endless memory would have cached. */
-export function repeatedShare(asks: readonly TokenAsk[], blockSize: number): number {
+/** What would be if one engine with endless memory had all prompts of a stream, one at a time: no choice of engines does better. */
+export interface Bounds {
+  /** Share of the prompts' tokens that stood in the same place of an earlier one. */
+  readonly hitRate: number;
+  readonly ttftMeanMs: number;
+}
+
+export function boundsOf(asks: readonly TokenAsk[], options: CoreOptions): Bounds {
+  const { blockSize, prefillTokensPerSecond, decodeBaseMs, decodePerRequestMs } = options;
   const seen = new Set<number>();
   let repeated = 0;
+  let ms = 0;
   for (const { ids } of asks) {
-    let hash = ROOT_HASH;
-    for (let at = 0; at + blockSize < ids.length; at += blockSize) {
-      hash = chainHash(hash, ids, at, at + blockSize);
-      if (seen.has(hash)) repeated += blockSize;
+    let cached = 0;
+    // The block of a prompt's last token is computed always.
+    for (const hash of blockHashes(ids.subarray(0, ids.length - 1), blockSize)) {
+      if (seen.has(hash)) cached += blockSize;
       else seen.add(hash);
     }
+    repeated += cached;
+    ms += Math.max(((ids.length - cached) * 1000) / prefillTokensPerSecond, decodeBaseMs + decodePerRequestMs);
   }
-  return repeated / sum(asks.map(({ ids }) => ids.length));
+  return { hitRate: repeated / sum(asks.map(({ ids }) => ids.length)), ttftMeanMs: ms / asks.length };
 }
 
 function commonBlocks({ request }: Sequence, ids: Uint32Array, blockSize: number): number {
@@ -142,12 +159,18 @@ export function replay(asks: readonly TokenAsk[], count: number, options: CoreOp
   };
   for (const ask of asks) {
     stepUntil(ask.atMs);
-    const engine = engines[router(ask, engines)]!;
+    const route = router(ask, engines);
+    const engine = engines[route.engine]!;
     engine.lastUsedAt = ask.atMs + 1;
-    engine.submit(ask, ask.atMs, (ttftMs, totalMs) => {
-      if (ttftMs !== undefined) ttft.push(ttftMs);
-      if (totalMs !== undefined) total.push(totalMs);
-    });
+    const onFirst = (ms: number): void => {
+      ttft.push(ms);
+      route.onFirst?.();
+    };
+    const onEnd = (ms: number): void => {
+      total.push(ms);
+      route.onEnd?.();
+    };
+    engine.submit(ask, ask.atMs, onFirst, onEnd);
   }
   stepUntil(Number.MAX_VALUE);
   const mean = (values: readonly number[]) => sum(values) / values.length;

@@ -24,7 +24,7 @@ export interface Shape {
   readonly id: string;
   /** For people, one line. */
   readonly title: string;
-  /** Length of a stream unless told otherwise. */
+  /** Length of a stream unless told otherwise, in seconds. */
   readonly seconds: number;
   /** KV cache of each of the 8 engines, in tokens. */
   readonly kvTokens: number;
@@ -32,20 +32,20 @@ export interface Shape {
 }
 
 /** The engines' usual KV cache. */
-const LARGE_KV = 524_288;
+export const LARGE_KV = 524_288;
 
 /** Kinds of text that must differ although their numbers are equal. */
-const HEAD = 1;
-const BODY = 2;
+export const HEAD = 1;
+export const BODY = 2;
 const ANSWER = 3;
 
 /** Text of so many words, a token each, by its kind and number. */
-function text(words: number, seed: number, kind: number, ...index: readonly number[]): string {
+export function text(words: number, seed: number, kind: number, ...index: readonly number[]): string {
   return promptText({ kind: "unique" }, words, mixSeed(seed, kind), mixSeed(...index)).slice(1);
 }
 
-const user = (content: string): ChatMessage => ({ role: "user", content });
-const system = (content: string): ChatMessage => ({ role: "system", content });
+export const user = (content: string): ChatMessage => ({ role: "user", content });
+export const system = (content: string): ChatMessage => ({ role: "system", content });
 
 /** Requests that each have one of `heads` beginnings, or none. */
 interface HeadShape {
@@ -54,6 +54,8 @@ interface HeadShape {
   readonly headWords: number;
   /** Share of the requests that have a beginning; 1 unless given. */
   readonly share?: number;
+  /** How much more some beginnings are asked for than others: by their rank to the power of minus this. All alike unless given. */
+  readonly skew?: number;
   /** Words of their own, from `bodyWords[0]` to `bodyWords[1]`. */
   readonly bodyWords: readonly [number, number];
   /** Words of those without a beginning, where they are others. */
@@ -61,15 +63,30 @@ interface HeadShape {
   readonly maxTokens: number;
 }
 
+/** Draws numbers of beginnings. */
+function headDraw({ heads, skew }: HeadShape, random: Random): () => number {
+  if (skew === undefined) return () => random.below(heads);
+  const shares = Array.from({ length: heads }, (_, i) => (i + 1) ** -skew);
+  const all = shares.reduce((sum, share) => sum + share, 0);
+  return () => {
+    let left = random.unit() * all;
+    return Math.max(
+      0,
+      shares.findIndex((share) => (left -= share) <= 0),
+    );
+  };
+}
+
 function headAsks(shape: HeadShape, seed: number, seconds: number): Ask[] {
   const { rate, heads, headWords, share = 1, bodyWords, maxTokens } = shape;
   const [least, most] = bodyWords;
   const headTexts = Array.from({ length: heads }, (_, i) => text(headWords, seed, HEAD, i));
   const random = new Random(mixSeed(seed, 0x68656164));
+  const drawn = headDraw(shape, random);
   const asks: Ask[] = [];
   for (const atMs of arrivals(rate, seconds, seed)) {
     const hasHead = random.unit() <= share;
-    const head = random.below(heads);
+    const head = drawn();
     const words = least + random.below(most - least + 1);
     const body = user(text(hasHead ? words : (shape.aloneWords ?? words), seed, BODY, asks.length));
     asks.push(
@@ -117,7 +134,7 @@ function turnAsks(rate: number, maxTokens: number, seed: number, seconds: number
   return asks.sort((a, b) => a.atMs - b.atMs);
 }
 
-const withHeads = (shape: Omit<Shape, "asks">, heads: HeadShape): Shape => ({
+export const withHeads = (shape: Omit<Shape, "asks">, heads: HeadShape): Shape => ({
   ...shape,
   asks: (seed, seconds) => headAsks(heads, seed, seconds),
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { workBetween } from "../../../bench/routing/engine-fleet.ts";
 import { seeing } from "../../../bench/routing/oracle.ts";
 import type { TokenAsk } from "../../../bench/routing/prompt-tokens.ts";
-import { repeatedShare, replay } from "../../../bench/routing/replay.ts";
+import { boundsOf, replay } from "../../../bench/routing/replay.ts";
 import { SHAPES } from "../../../bench/routing/shapes.ts";
 import { defaultCoreOptions } from "../../../src/simulator/core/options.ts";
 
@@ -68,7 +68,7 @@ describe("the replay", () => {
   const times = { prefill: 1024 / 8, step: 6.35 };
 
   test("takes the engine's own time", () => {
-    const one = replay(stream(1, 1, 0), 2, defaultCoreOptions, seeing("round_robin", 16));
+    const one = replay(stream(1, 1, 0), 2, defaultCoreOptions, seeing("round_robin"));
     expect(one.hitRate).toBe(0);
     expect(one.ttftMeanMs).toBeCloseTo(times.prefill, 6);
     expect(one.latencyMeanMs).toBeCloseTo(times.prefill + 7 * times.step, 6);
@@ -76,10 +76,12 @@ describe("the replay", () => {
 
   test("round robin computes a beginning at every engine, who sees the caches computes it once", () => {
     const asks = stream(360, 9, 100);
-    const turns = replay(asks, 4, defaultCoreOptions, seeing("round_robin", 16));
-    const seen = replay(asks, 4, defaultCoreOptions, seeing("cache_aware", 16));
+    const turns = replay(asks, 4, defaultCoreOptions, seeing("round_robin"));
+    const seen = replay(asks, 4, defaultCoreOptions, seeing("cache_aware"));
     expect(seen.hitRate).toBeCloseTo(((360 - 9) * 960) / (360 * 1024), 6);
-    expect(repeatedShare(asks, 16)).toBeCloseTo(seen.hitRate, 6);
+    const bounds = boundsOf(asks, defaultCoreOptions);
+    expect(bounds.hitRate).toBeCloseTo(seen.hitRate, 6);
+    expect(bounds.ttftMeanMs).toBeCloseTo(((1024 * 9) / 8 + 8 * 351) / 360, 6);
     expect(turns.hitRate).toBeLessThan(seen.hitRate);
     expect(seen.ttftMeanMs).toBeLessThan(turns.ttftMeanMs);
     // Nine beginnings at four engines: one has three of them.
@@ -88,7 +90,7 @@ describe("the replay", () => {
 
   test("a burst with one new beginning waits for it where it is computed", () => {
     const asks = stream(2, 1, 1);
-    const { requestSpread, hitRate } = replay(asks, 4, defaultCoreOptions, seeing("cache_aware", 16));
+    const { requestSpread, hitRate } = replay(asks, 4, defaultCoreOptions, seeing("cache_aware"));
     expect(requestSpread).toBe(4);
     expect(hitRate).toBeCloseTo(960 / (2 * 1024), 6);
   });
