@@ -79,8 +79,8 @@ interface Counted {
   usedAt: number;
 }
 
-/** A policy that knows what a gateway does; `hasEvents`: the engines tell of their caches. */
-export function knowing(name: PolicyName, hasEvents: boolean): Router {
+/** A policy that knows what a gateway of so many threads does; `hasEvents`: the engines tell of their caches. */
+export function knowing(name: PolicyName, hasEvents: boolean, threads = 1): Router {
   const index = new KnownBlocks(hasEvents ? PROMISE_MS.told : PROMISE_MS.guessed);
   let counted: readonly Counted[] = [];
   let polledAt = Number.NEGATIVE_INFINITY;
@@ -103,7 +103,7 @@ export function knowing(name: PolicyName, hasEvents: boolean): Router {
       counted[i]!.usage = blocksInUse / blocksTotal;
     }
   };
-  const { choose, timeOf } = policyRouter(name, index, load, hasEvents);
+  const { choose, timeOf } = policyRouter(name, index, load, hasEvents, threads);
   return (ask, engines) => {
     listen(engines, ask.atMs);
     const { worker, matchedTokens, chain } = choose(ask, engines);

@@ -3,7 +3,7 @@
  * without sockets; nothing of this machine is in the figures. It is what the constants of `src/routing/score.ts` were tuned by; the
  * gateway itself is measured by `bench/routing/fleet.ts`.
  *
- *     node scripts/bun.mjs bench/routing/model.ts [--shapes LIST] [--policies LIST] [--no-events] [--seed 1] [--seeds 2]
+ *     node scripts/bun.mjs bench/routing/model.ts [--shapes LIST] [--policies LIST] [--no-events] [--threads 1] [--seed 1] [--seeds 2]
  */
 
 import { parseArgs } from "node:util";
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     shapes: { type: "string" },
     policies: { type: "string" },
     "no-events": { type: "boolean", default: false },
+    threads: { type: "string", default: "1" },
     seed: { type: "string", default: "1" },
     seeds: { type: "string", default: "2" },
   },
@@ -64,7 +65,7 @@ for (const shape of all.filter(({ id }) => isAsked(values.shapes, id))) {
   const mean = (all: readonly number[]) => (sum(all) / all.length).toFixed(1);
   const rows = [
     ...POLICY_NAMES.filter((policy) => isAsked(values.policies, policy)).map((policy) =>
-      row(policy, () => knowing(policy, !values["no-events"])),
+      row(policy, () => knowing(policy, !values["no-events"], Number(values.threads))),
     ),
     row("oracle", () => seeing("cache_aware")),
     row("each beginning at one engine", parted),

@@ -29,14 +29,18 @@ export interface PolicyRouter {
   timeOf(atMs: number): number;
 }
 
-/** `sendsEvents`: the engines tell of their caches. Members of the index are numbers of engines. */
+/**
+ * `sendsEvents`: the engines tell of their caches. `threads`: so many serve, and each request comes to one of them. Members of the index
+ * are numbers of engines.
+ */
 export function policyRouter(
   name: PolicyName,
   index: PrefixIndex,
   load: CandidateLoad,
   sendsEvents: boolean,
+  threads = 1,
 ): PolicyRouter {
-  const policy = policyOf(name);
+  const policies = Array.from({ length: threads }, () => policyOf(name));
   const sticky = StickyBoard.create();
   const random = new Random(mixSeed(0x6f7261));
   let candidates: readonly Candidate[] = [];
@@ -58,7 +62,8 @@ export function policyRouter(
         count: () => {},
       };
       const ask = { tokenIds: ids, tokens: ids.length, ...(isKeyed(name) && { routingKey: key }) };
-      return policy.choose(candidates, ask, context);
+      const policy = threads === 1 ? policies[0] : policies[random.below(threads)];
+      return policy!.choose(candidates, ask, context);
     },
   };
 }
