@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { HEADER_WORDS, Word } from "../image/header.ts";
 import { TokenizerError } from "../tokenizer.ts";
+import { adviseHugePages } from "./huge-pages.ts";
 import wasmFile from "./kernel.wasm" with { type: "file" };
 
 /** The kernel's functions; addresses and sizes are bytes of its memory. `kernel.as.ts` says what each does. */
@@ -53,7 +54,9 @@ export const kernelHash = (): string => Bun.hash.xxHash3(kernelBytes()).toString
 export function imageMemory(size: number): WebAssembly.Memory {
   const initial = Math.ceil((IMAGE_AT + size) / PAGE);
   if (initial > MAX_PAGES) throw new TokenizerError("the tokenizer's tables are larger than 1 GiB");
-  return new WebAssembly.Memory({ initial, maximum: MAX_PAGES, shared: true });
+  const memory = new WebAssembly.Memory({ initial, maximum: MAX_PAGES, shared: true });
+  adviseHugePages(memory.buffer, MAX_PAGES * PAGE); // its place is reserved at once
+  return memory;
 }
 
 /** Memory with a copy of the image in `memory`, and nothing else. */

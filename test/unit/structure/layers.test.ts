@@ -56,7 +56,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "heap-care": ["c-library.ts"],
   "program.ts": [],
   http2: [],
-  tokenizer: ["errors.ts", "protobuf"],
+  tokenizer: ["errors.ts", "c-library.ts", "protobuf"],
   template: ["errors.ts"],
   parsers: ["errors.ts"],
   media: ["errors.ts"],
@@ -148,7 +148,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "node:http2": [],
   "@huggingface/tokenizers": [],
   "bun:sqlite": ["history"],
-  "bun:ffi": ["c-library.ts", "heap-care", "cli"],
+  "bun:ffi": ["c-library.ts", "heap-care", "tokenizer", "cli"],
 };
 
 const partOf = (path: string): string => PARTS[path] ?? path.split("/")[0] ?? path;

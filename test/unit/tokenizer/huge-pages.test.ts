@@ -1,0 +1,27 @@
+import { ptr } from "bun:ffi";
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { growBy, imageMemory } from "../../../src/tokenizer/kernel/kernel.ts";
+
+const SIZE_FILE = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
+const hasThem = existsSync(SIZE_FILE) && Number(readFileSync(SIZE_FILE, "utf8")) <= 1 << 21;
+
+/** What the system knows of the mapping that an address is in. */
+function mappingOf(address: number): string {
+  for (const block of readFileSync("/proc/self/smaps", "utf8").split(/\n(?=[\da-f]+-[\da-f]+ )/)) {
+    const [, from, to] = /^([\da-f]+)-([\da-f]+) /.exec(block) ?? [];
+    if (Number.parseInt(from!, 16) <= address && address < Number.parseInt(to!, 16)) return block;
+  }
+  return "";
+}
+
+test.skipIf(!hasThem)("tables may lie in large pages, and so may the buffers that come behind them", () => {
+  const memory = imageMemory(5 << 20);
+  const behind = growBy(memory, 3 << 20);
+  const start = ptr(new Uint8Array(memory.buffer));
+  for (const at of [0, behind]) expect(mappingOf(start + at)).toMatch(/^VmFlags:.* hg\b/m);
+  // no more is in use than was written to, but for the rest of a page
+  new Uint8Array(memory.buffer).fill(1, 0, 5 << 20);
+  const used = Number(/^Rss: +(\d+) kB$/m.exec(mappingOf(start))?.[1]);
+  expect(used).toBeLessThan(10 << 10);
+});
