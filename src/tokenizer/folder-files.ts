@@ -43,6 +43,13 @@ export class FolderFiles implements Files {
     return this.tried(name, (path) => this.known?.of(path) ?? hashOfFile(path));
   }
 
+  /** Hash of what `make` takes from a large file that was not read yet, see `KnownHashes`; undefined: it has to be made. */
+  hashOfPart(name: string, part: string, make: () => ContentHash | undefined): ContentHash | undefined {
+    const { known } = this;
+    if (known === undefined || !this.read.has(name) || this.read.get(name) !== undefined) return undefined;
+    return this.tried(name, (path) => known.ofPart(path, part, make));
+  }
+
   private tried<T>(name: string, run: (path: string) => T): T {
     const path = join(this.folder, name);
     try {

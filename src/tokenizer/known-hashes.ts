@@ -1,4 +1,4 @@
-/** Hashes of large files that have not changed since they were read, so that a start need not read them all again. */
+/** Hashes of large files, and of parts of them, that have not changed since they were read, so that a start need not read them all again. */
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ContentHash, hashOfFile } from "./content-hash.ts";
@@ -7,7 +7,7 @@ import { removeIfThere } from "./table-cache.ts";
 const FILE = "file-hashes.json";
 /** Raise it when hashes are made in another way. */
 const VERSION = 1;
-/** Files that are kept, those asked for last. */
+/** Hashes that are kept, those made last. */
 const KEPT = 64;
 /** A file that changed so shortly before it was read may change again without showing it: clocks of file systems are coarse. */
 const SETTLED_MS = 2000;
@@ -30,14 +30,26 @@ export class KnownHashes {
 
   /** The hash of a file's content. Throws what the system says. */
   of(path: string): ContentHash {
+    return this.known(path, path, () => hashOfFile(path));
+  }
+
+  /**
+   * The hash of what `make` takes from a file, which it reads, and from nothing else; undefined if it does. `part` names what that is, and
+   * with it how it is made. Throws what the system and `make` say.
+   */
+  ofPart<T extends ContentHash | undefined>(path: string, part: string, make: () => T): ContentHash | T {
+    return this.known(path, `${path} ${part}`, make);
+  }
+
+  private known<T extends ContentHash | undefined>(path: string, name: string, make: () => T): ContentHash | T {
     const before = stampOf(path);
     const known = this.read();
-    const old = known.get(path);
+    const old = known.get(name);
     if (old?.stamp === before.stamp) return old.hash;
-    const hash = hashOfFile(path);
-    if (this.now() - before.changedMs > SETTLED_MS && stampOf(path).stamp === before.stamp) {
-      known.delete(path);
-      known.set(path, { stamp: before.stamp, hash });
+    const hash = make();
+    if (hash !== undefined && this.now() - before.changedMs > SETTLED_MS && stampOf(path).stamp === before.stamp) {
+      known.delete(name);
+      known.set(name, { stamp: before.stamp, hash });
       this.write(known);
     }
     return hash;

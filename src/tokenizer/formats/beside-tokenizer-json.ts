@@ -2,24 +2,36 @@
  * Files beside a tokenizer.json that add tokens to it. transformers' AutoTokenizer, which engines run, adds what tokenizer_config.json
  * (in older folders special_tokens_map.json and added_tokens.json) declares or names and the tokenizer.json has not, or has with other flags.
  */
+import { type ContentHash, hashOfBytes } from "../content-hash.ts";
+import { type Files, FolderFiles } from "../folder-files.ts";
 import { type Cursor, peek, skipValue } from "../image/json-bytes.ts";
 import { type AddedTokenJson, eachMember, isAddedTokens, isObject } from "../image/tokenizer-json.ts";
 import { jsonFile } from "../model-files.ts";
 import { type AddedToken, wantedTokens, whole } from "./added-tokens.ts";
 
-type Files = ReadonlyMap<string, Uint8Array>;
+const CONFIG = "tokenizer_config.json";
+/** A configuration with this member has all there is to say about added tokens. */
+const DECODER = "added_tokens_decoder";
 
 /**
- * All that the files beside a tokenizer.json say about added tokens, for a cache key: a template may change without it. Throws
- * `TokenizerError` if one of the files is not JSON.
+ * Hash of all that the files beside a tokenizer.json say about added tokens, for a cache key: a template may change without it. `version`
+ * is that of how it is made. A configuration of a megabyte is not parsed for it where it has not changed. Throws `TokenizerError` if one
+ * of the files is not JSON.
  */
-export function addedTokenParts(files: Files): Uint8Array {
-  const config = jsonFile(files, "tokenizer_config.json") ?? {};
+export function addedTokensHash(files: Files, version: string): ContentHash {
+  const made = (): ContentHash => hashOfBytes(addedTokenParts(files));
+  const ofConfig = () => (DECODER in (jsonFile(files, CONFIG) ?? {}) ? made() : undefined);
+  const known = files instanceof FolderFiles ? files.hashOfPart(CONFIG, version, ofConfig) : undefined;
+  return known ?? made();
+}
+
+function addedTokenParts(files: Files): Uint8Array {
+  const config = jsonFile(files, CONFIG) ?? {};
   const parts = Object.entries(config)
     .filter(([key]) => /_(?:token|special_tokens|tokens_decoder)$/.test(key))
     // thousands of tokens by their ids become text in half the time without the ids
     .map(([key, value]) => (isObject(value) ? [key, Object.keys(value), Object.values(value)] : [key, value]));
-  const older = "added_tokens_decoder" in config ? [] : ["special_tokens_map.json", "added_tokens.json"];
+  const older = DECODER in config ? [] : ["special_tokens_map.json", "added_tokens.json"];
   return Buffer.from(JSON.stringify([parts, ...older.map((name) => jsonFile(files, name) ?? {})]));
 }
 

@@ -1,7 +1,7 @@
-import { type ContentHash, hashOfBytes } from "../content-hash.ts";
+import type { ContentHash } from "../content-hash.ts";
 import { contentHash, type Files } from "../folder-files.ts";
 import { TokenizerError } from "../tokenizer.ts";
-import { addedTokenParts, withAddedTokens } from "./beside-tokenizer-json.ts";
+import { addedTokensHash, withAddedTokens } from "./beside-tokenizer-json.ts";
 import { isSentencePiece } from "./sentencepiece.ts";
 import { sentencePieceJson } from "./sentencepiece-json.ts";
 import { tekkenJson } from "./tekken.ts";
@@ -39,7 +39,7 @@ export function tokenizerSource(files: Files): TokenizerSource {
       format: "tokenizer.json",
       contents: () => [
         ["tokenizer.json", contentHash(files, "tokenizer.json")],
-        [ADDED, hashOfBytes(addedTokenParts(files))],
+        [ADDED, addedTokensHash(files, ADDED)],
       ],
       json: () => withAddedTokens(files, files.get("tokenizer.json")!),
     };

@@ -39,6 +39,27 @@ test("a file that has not changed is not read again", () => {
   expect(new KnownHashes(cache(), LATER).of(file())).toBe("forged");
 });
 
+test("a part is made again when the file has changed, or it is made in another way, and kept beside the whole", async () => {
+  let made = 0;
+  const part = (name: string) => new KnownHashes(cache(), LATER).ofPart(file(), name, () => `${name} ${++made}`);
+  new KnownHashes(cache(), LATER).of(file());
+  expect([part("a"), part("a"), part("b"), part("a")]).toEqual(["a 1", "a 1", "b 2", "a 1"]);
+  await Bun.sleep(20);
+  writeFileSync(file(), OTHER);
+  expect([part("a"), part("b")]).toEqual(["a 3", "b 4"]);
+  expect(new KnownHashes(cache(), LATER).of(file())).toBe(hashOfBytes(OTHER));
+});
+
+test("a part that other files decide as well is not kept", () => {
+  let made = 0;
+  const part = () =>
+    new KnownHashes(cache(), LATER).ofPart(file(), "a", () => {
+      made++;
+      return undefined;
+    });
+  expect([part(), part(), made]).toEqual([undefined, undefined, 2]);
+});
+
 test("nothing is kept of a file that has changed a moment ago", () => {
   new KnownHashes(cache()).of(file());
   expect(() => statSync(list())).toThrow();
