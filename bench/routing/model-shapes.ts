@@ -2,7 +2,7 @@
 import { mixSeed } from "../loadgen/random.ts";
 import { BODY, HEAD, LARGE_KV, type Shape, system, text, user, withHeads } from "./shapes.ts";
 
-const BURSTS = 10;
+const BURST_EACH_SECS = 3;
 
 /** A shape with the number of engines that it is for. */
 export interface ModelShape extends Shape {
@@ -11,15 +11,15 @@ export interface ModelShape extends Shape {
 
 const burst: ModelShape = {
   id: "burst",
-  title: "32 requests in 16 ms with one new beginning of 3,000 tokens, each 3 s",
-  seconds: 3 * BURSTS,
+  title: `32 requests in 16 ms with one new beginning of 3,000 tokens, each ${BURST_EACH_SECS} s`,
+  seconds: 30,
   kvTokens: LARGE_KV,
   engines: 8,
-  asks: (seed) =>
-    Array.from({ length: BURSTS }, (_, round) => {
+  asks: (seed, seconds) =>
+    Array.from({ length: Math.ceil(seconds / BURST_EACH_SECS) }, (_, round) => {
       const head = system(text(3000, seed, HEAD, round));
       return Array.from({ length: 32 }, (_, i) => ({
-        atMs: round * 3000 + i * 0.5,
+        atMs: 1000 * BURST_EACH_SECS * round + i * 0.5,
         messages: [head, user(text(100, seed, BODY, round, i))],
         maxTokens: 64,
         key: `head-${round}`,

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { workBetween } from "../../../bench/routing/engine-fleet.ts";
+import { knowing, parted } from "../../../bench/routing/knowing.ts";
+import { MODEL_SHAPES } from "../../../bench/routing/model-shapes.ts";
 import { seeing } from "../../../bench/routing/oracle.ts";
 import type { TokenAsk } from "../../../bench/routing/prompt-tokens.ts";
 import { boundsOf, replay } from "../../../bench/routing/replay.ts";
@@ -7,7 +9,7 @@ import { SHAPES } from "../../../bench/routing/shapes.ts";
 import { defaultCoreOptions } from "../../../src/simulator/core/options.ts";
 
 describe("shapes", () => {
-  test.each(SHAPES.map((shape) => [shape.id, shape] as const))(
+  test.each([...SHAPES, ...MODEL_SHAPES].map((shape) => [shape.id, shape] as const))(
     "%s: a seed gives the same stream, another one another",
     (_, shape) => {
       const asks = shape.asks(7, 4);
@@ -86,6 +88,20 @@ describe("the replay", () => {
     expect(seen.ttftMeanMs).toBeLessThan(turns.ttftMeanMs);
     // Nine beginnings at four engines: one has three of them.
     expect(seen.tokenSpread).toBeCloseTo(4 / 3, 6);
+  });
+
+  test("who knows what a gateway knows computes each beginning once, by events and by what was sent", () => {
+    const asks = stream(360, 9, 100);
+    const most = boundsOf(asks, defaultCoreOptions).hitRate;
+    for (const hasEvents of [true, false])
+      for (const threads of [1, 3])
+        expect(replay(asks, 4, defaultCoreOptions, knowing("cache_aware", hasEvents, threads)).hitRate).toBeCloseTo(
+          most,
+          6,
+        );
+    const homes = replay(asks, 4, defaultCoreOptions, parted());
+    expect(homes.hitRate).toBeCloseTo(most, 6);
+    expect(homes.requestSpread).toBeCloseTo(4 / 3, 6);
   });
 
   test("a burst with one new beginning waits for it where it is computed", () => {
