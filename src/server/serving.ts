@@ -180,12 +180,14 @@ export function startServing(
       for (const entry of fresh) tidied.add(load(entry));
       const timer = setTimeout(() => {
         tidying.delete(timer);
-        // before the first model is warmed up, which brings back what requests need
-        if (thread === 0 && tidied.size === fresh.length) dropStartPages();
         const models = fresh.filter(({ id }) => fleet.list().some((entry) => entry.id === id));
         warmUp({ handle: app.fetch, context, models: models.map(({ id }) => fleet.model(id)) })
           .catch((error: unknown) => log.debug("warm-up failed", { error }))
-          .finally(() => heapCare.collect());
+          .finally(() => {
+            heapCare.collect();
+            // once, and of the whole process: also what the warm-up has compiled is needed no more
+            if (thread === 0 && tidied.size === fresh.length) dropStartPages();
+          });
       }, TIDY_AFTER_MS);
       tidying.add(timer);
     },

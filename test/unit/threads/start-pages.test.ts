@@ -1,16 +1,18 @@
 import { expect, test } from "bun:test";
-import { unchangedCode } from "../../../src/threads/start-pages.ts";
+import { readFileSync } from "node:fs";
+import { constantPages, mappingsOf, sectionOf } from "../../../src/threads/start-pages.ts";
 
-const mapping = (head: string, dirty: number): string => `${head}
+const mapping = (head: string, copied: number): string => `${head}
 Size:                 64 kB
+KernelPageSize:        4 kB
 Rss:                  32 kB
-Private_Clean:        32 kB
-Private_Dirty:        ${dirty} kB
-Anonymous:             0 kB
+Private_Clean:         0 kB
+Private_Dirty:        32 kB
+Anonymous:            ${copied} kB
 VmFlags: rd ex mr mw me
 `;
 
-test("only code of the program that nobody has changed is given back", () => {
+test("only what nobody can write to and nobody has changed of the program's own file is given back whole", () => {
   const smaps = [
     mapping("00200000-01a38000 r--p 00000000 fe:00 77                         /usr/bin/collie", 0),
     mapping("01a40000-0684a000 r-xp 01838000 fe:00 77                         /usr/bin/collie", 0),
@@ -19,7 +21,28 @@ test("only code of the program that nobody has changed is given back", () => {
     mapping("7f0000000000-7f0000100000 r-xp 00000000 fe:00 9                  /usr/lib/libc.so.6", 0),
     mapping("7f1000000000-7f1000100000 rwxp 00000000 00:00 0 ", 0),
   ].join("");
-  expect(unchangedCode(smaps, "/usr/bin/collie")).toEqual([{ start: 0x01a40000n, end: 0x0684a000n }]);
+  const mappings = mappingsOf(smaps, "/usr/bin/collie");
+  expect(mappings).toHaveLength(4);
+  expect(mappings[3]).toEqual({
+    start: 0x0685a000,
+    end: 0x08a4a000,
+    mode: "rw-p",
+    offset: 0x06642000,
+    pageBytes: 4096,
+    isChanged: false,
+  });
+  expect(constantPages(mappings)).toEqual(mappings.slice(0, 2));
+});
+
+test.skipIf(process.platform !== "linux")("sections of a program are found by name", () => {
+  const program = readFileSync(process.execPath);
+  const names = sectionOf(process.execPath, ".shstrtab")!;
+  const text = program.subarray(names.offset, names.offset + names.size).toString("latin1");
+  expect(text.split("\0")).toContain(".text");
+  const code = sectionOf(process.execPath, ".text")!;
+  expect(code.offset + code.size).toBeLessThan(program.length);
+  expect(sectionOf(process.execPath, ".tex")).toBeUndefined();
+  expect(sectionOf(import.meta.path, ".text")).toBeUndefined();
 });
 
 test.skipIf(process.platform !== "linux")("a process goes on without the pages, and is smaller", async () => {
