@@ -31,16 +31,43 @@ export function oneCallEach(placed: readonly Placed[]): Placed[] {
     }
     const results: Placed[] = [];
     while (placed[i + 1]?.message.role === "tool") results.push(placed[++i]!);
+    const next = resultsByCall(results);
     calls.forEach((call, k) => {
       const rest: Message = { role: "assistant", content: "", withoutContent: true };
       out.push({ ...each, message: { ...(k === 0 ? each.message : rest), toolCalls: [call] }, firstCall: k });
-      // those that name no call answer the calls in their order
-      const at = results.findIndex(({ message: { toolCallId: id } }) => id === undefined || id === call.id);
-      if (at >= 0) out.push(...results.splice(at, 1));
+      const result = next(call.id);
+      if (result !== undefined) out.push(result);
     });
-    out.push(...results);
+    for (let rest = next(); rest !== undefined; rest = next()) out.push(rest);
   }
   return out;
+}
+
+/** Gives the first result that is left of a call, where those that name no call answer any; without an id the first that is left. */
+function resultsByCall(results: readonly Placed[]): (id?: string) => Placed | undefined {
+  const idOf = (at: number): string | undefined => results[at]!.message.toolCallId;
+  const taken = new Set<number>();
+  /** Where the results of an id are, in their order. */
+  const places = new Map<string | undefined, number[]>();
+  for (let at = results.length - 1; at >= 0; at--) {
+    const same = places.get(idOf(at));
+    if (same === undefined) places.set(idOf(at), [at]);
+    else same.push(at); // the first is at the end
+  }
+  let first = 0;
+  return (id) => {
+    let at: number;
+    if (id === undefined) {
+      while (taken.has(first)) first++;
+      at = first;
+    } else {
+      const [named, unnamed] = [places.get(id)?.at(-1), places.get(undefined)?.at(-1)];
+      at = Math.min(named ?? results.length, unnamed ?? results.length);
+      if (at < results.length) places.get(idOf(at))?.pop();
+    }
+    taken.add(at);
+    return results[at];
+  };
 }
 
 /** For templates that take nothing of the user's behind results: it goes to the end of the last one. */

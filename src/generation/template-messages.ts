@@ -5,6 +5,7 @@ import { parseLossless } from "../template/lossless-json.ts";
 import type { MessageData } from "../template/prepare-messages.ts";
 import { oneCallEach, type Placed, shownContent, textInResults } from "./call-turns.ts";
 import { type Content, contentText, type Message, type ToolCall } from "./conversation.ts";
+import { GrowingParts } from "./growing-parts.ts";
 import type { CallTraits, ContentRole, TemplateTraits } from "./template-traits.ts";
 import { inTurns } from "./turn-order.ts";
 
@@ -85,15 +86,32 @@ function inFrontOrTagged(placed: readonly Placed[]): Placed[] {
  * nothing can stand within it. What was in front of it would come before what the model has seen without it.
  */
 function betweenRepeatsTagged(placed: readonly Placed[], { repeats }: TemplateTraits["turns"]): Placed[] {
-  const isOther = (each: Placed) => !isSystem(each);
+  if (repeats.user && repeats.assistant) return [...placed];
+  const behind = othersBehind(placed);
+  let before: Message | undefined;
   const isBetween = (each: Placed, at: number): boolean => {
-    if (isOther(each)) return false;
-    const [before, behind] = [placed.slice(0, at).findLast(isOther)?.message, placed.slice(at).find(isOther)?.message];
-    if (before === undefined || before.role !== behind?.role || before.toolCalls?.length || behind.toolCalls?.length)
+    if (!isSystem(each)) {
+      before = each.message;
+      return false;
+    }
+    const next = behind[at];
+    if (before === undefined || before.role !== next?.role || before.toolCalls?.length || next.toolCalls?.length)
       return false;
     return (before.role === "user" && !repeats.user) || (before.role === "assistant" && !repeats.assistant);
   };
-  return repeats.user && repeats.assistant ? [...placed] : tagged(placed, isBetween);
+  return tagged(placed, isBetween);
+}
+
+/** Of each place the first message from there on that is no system message. */
+function othersBehind(placed: readonly Placed[]): readonly (Message | undefined)[] {
+  const behind: (Message | undefined)[] = new Array(placed.length);
+  let next: Message | undefined;
+  for (let at = placed.length - 1; at >= 0; at--) {
+    const each = placed[at]!;
+    if (!isSystem(each)) next = each.message;
+    behind[at] = next;
+  }
+  return behind;
 }
 
 /**
@@ -102,6 +120,7 @@ function betweenRepeatsTagged(placed: readonly Placed[], { repeats }: TemplateTr
  */
 function tagged(placed: readonly Placed[], isText: (each: Placed, at: number) => boolean): Placed[] {
   const out: Placed[] = [];
+  const growing = new GrowingParts();
   /** Of system messages that wait for the user message behind them. */
   let waiting: { readonly tagged: string; readonly at: number } | undefined;
   for (const [index, each] of placed.entries()) {
@@ -110,12 +129,14 @@ function tagged(placed: readonly Placed[], isText: (each: Placed, at: number) =>
       const text = `<system>\n${contentText(message.content)}\n</system>`;
       const last = out.at(-1);
       if (waiting !== undefined) waiting = { tagged: `${waiting.tagged}\n\n${text}`, at: waiting.at };
-      else if (last?.message.role === "user") out[out.length - 1] = withText(last, text, "behind");
+      else if (last?.message.role === "user") out[out.length - 1] = withText(last, text, "behind", growing);
       else waiting = { tagged: text, at };
       continue;
     }
     if (waiting !== undefined && message.role !== "user") out.push(ownUser(waiting));
-    out.push(waiting !== undefined && message.role === "user" ? withText(each, waiting.tagged, "before") : each);
+    out.push(
+      waiting !== undefined && message.role === "user" ? withText(each, waiting.tagged, "before", growing) : each,
+    );
     waiting = undefined;
   }
   if (waiting !== undefined) out.push(ownUser(waiting));
@@ -127,7 +148,7 @@ const ownUser = ({ tagged, at }: { readonly tagged: string; readonly at: number 
   at,
 });
 
-function withText({ message, at }: Placed, text: string, where: "before" | "behind"): Placed {
+function withText({ message, at }: Placed, text: string, where: "before" | "behind", growing: GrowingParts): Placed {
   const { content } = message;
   const isFirst = where === "before";
   if (typeof content === "string") {
@@ -135,7 +156,7 @@ function withText({ message, at }: Placed, text: string, where: "before" | "behi
     return { message: { ...message, content: content === "" ? text : both }, at };
   }
   const part = { type: "text", text } as const;
-  return { message: { ...message, content: isFirst ? [part, ...content] : [...content, part] }, at };
+  return { message: { ...message, content: isFirst ? [part, ...content] : growing.with(content, [part]) }, at };
 }
 
 function templateContent(content: Content, role: ContentRole, traits: TemplateTraits): Content {
@@ -169,11 +190,21 @@ function callArguments({ arguments: text }: ToolCall, traits: CallTraits | undef
   }
 }
 
+interface NamedCall {
+  readonly given: string;
+  readonly id: string;
+  readonly name: string;
+  /** A result without an id was taken for its own. */
+  isAnswered?: true;
+}
+
 /** Ids of calls as the family writes them, and the calls that results belong to. */
 class CallIds {
   private count = 0;
-  /** Calls that wait for their results, by the ids of the request. */
-  private open: { readonly given: string; readonly id: string; readonly name: string }[] = [];
+  // Calls that wait for their results, and others among them: in their order; by their function; by the ids of the request.
+  private readonly all: Waiting = { calls: [], first: 0 };
+  private readonly byName = new Map<string, Waiting>();
+  private readonly byId = new Map<string, NamedCall[]>();
 
   constructor(private readonly form: CallTraits["ids"]) {}
 
@@ -181,22 +212,26 @@ class CallIds {
   next({ id: given, name }: ToolCall): string {
     const index = this.count++;
     const id = this.written(given, name, index);
-    this.open.push({ given, id, name });
+    const call: NamedCall = { given, id, name };
+    this.all.calls.push(call);
+    valueAt(this.byName, name, (): Waiting => ({ calls: [], first: 0 })).calls.push(call);
+    valueAt(this.byId, given, (): NamedCall[] => []).push(call);
     return id;
   }
 
-  /** The call that a tool message answers; of an id or name that no call has, the message's own. */
+  /**
+   * The call that a tool message answers: the last of its id, and without an id the first that waits, of its name if it has one; of an id
+   * or name that no call has, the message's own.
+   */
   answered({ toolCallId, name }: Message): { readonly id: string; readonly name?: string } | undefined {
-    const at =
-      toolCallId === undefined
-        ? this.open.findIndex((call) => name === undefined || call.name === name)
-        : this.open.findLastIndex((call) => call.given === toolCallId);
-    const call = this.open[at];
-    if (call !== undefined) {
-      if (toolCallId === undefined) this.open.splice(at, 1);
+    if (toolCallId === undefined) {
+      const call = firstWaiting(name === undefined ? this.all : this.byName.get(name));
+      if (call !== undefined) call.isAnswered = true;
       return call;
     }
-    return toolCallId === undefined ? undefined : { id: this.fitting(toolCallId) };
+    const same = this.byId.get(toolCallId);
+    while (same?.at(-1)?.isAnswered) same.pop();
+    return same?.at(-1) ?? { id: this.fitting(toolCallId) };
   }
 
   private written(given: string, name: string, index: number): string {
@@ -217,4 +252,25 @@ function nineOf(id: string): string {
   if (/^[a-zA-Z0-9]{9}$/.test(id)) return id;
   const bytes = createHash("sha256").update(id).digest();
   return Array.from(bytes.subarray(0, 9), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+}
+
+/** Calls, of which those before `first` were answered. */
+interface Waiting {
+  readonly calls: NamedCall[];
+  first: number;
+}
+
+function firstWaiting(waiting: Waiting | undefined): NamedCall | undefined {
+  if (waiting === undefined) return undefined;
+  while (waiting.calls[waiting.first]?.isAnswered) waiting.first++;
+  return waiting.calls[waiting.first];
+}
+
+function valueAt<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }

@@ -1,6 +1,7 @@
 /** The order of turns, for templates that take fewer orders than the APIs allow. */
 import type { Placed } from "./call-turns.ts";
-import { type Content, contentText, type Message } from "./conversation.ts";
+import type { Content, Message } from "./conversation.ts";
+import { GrowingParts, partsOf } from "./growing-parts.ts";
 
 /** Orders of messages that a template takes; what it does not take, it fails on. */
 export interface TurnTraits {
@@ -35,14 +36,17 @@ function systemAsUser(placed: readonly Placed[]): readonly Placed[] {
 
 function withoutRepeats(placed: readonly Placed[], { repeats }: TurnTraits): Placed[] {
   const out: Placed[] = [];
+  const growing = new GrowingParts();
+  /** Where the last message is that is no system message. */
+  let before = -1;
   for (const each of placed) {
-    const before = out.findLastIndex(({ message }) => !isSystem(message));
     const last = out[before];
     const { role } = each.message;
     const isRefused = (role === "user" && !repeats.user) || (role === "assistant" && !repeats.assistant);
     const isJoined = isRefused && last?.message.role === role && !hasCalls(last.message) && !hasCalls(each.message);
     if (isJoined) out.splice(before, 1);
-    out.push(isJoined ? { ...last, message: joined(last.message, each.message) } : each);
+    out.push(isJoined ? { ...last, message: joined(last.message, each.message, growing) } : each);
+    if (!isSystem(each.message)) before = out.length - 1;
   }
   return out;
 }
@@ -50,29 +54,31 @@ function withoutRepeats(placed: readonly Placed[], { repeats }: TurnTraits): Pla
 /** Templates that want turns in order do not count those with calls among them. */
 const hasCalls = ({ toolCalls = [] }: Message): boolean => toolCalls.length > 0;
 
-function joined(first: Message, second: Message): Message {
+function joined(first: Message, second: Message, growing: GrowingParts): Message {
   const { name, reasoning: _, ...rest } = first;
-  const thoughts = [first.reasoning, second.reasoning].filter((thought) => thought !== undefined && thought !== "");
+  const [before, behind] = [first.reasoning ?? "", second.reasoning ?? ""];
+  const reasoning = before === "" || behind === "" ? before + behind : `${before}\n\n${behind}`;
   return {
     ...rest,
-    content: joinedContent(first.content, second.content),
+    content: joinedContent(first.content, second.content, growing),
     ...(name !== undefined && name === second.name && { name }),
-    ...(thoughts.length > 0 && { reasoning: thoughts.join("\n\n") }),
+    ...(reasoning !== "" && { reasoning }),
   };
 }
 
 /** An empty line between the texts, inside of the parts that meet: templates trim them. */
-function joinedContent(first: Content, second: Content): Content {
-  if (contentText(first) === "") return second;
-  if (contentText(second) === "") return first;
+function joinedContent(first: Content, second: Content, growing = new GrowingParts()): Content {
+  if (isEmpty(first)) return second;
+  if (isEmpty(second)) return first;
   if (typeof first === "string" && typeof second === "string") return `${first}\n\n${second}`;
   const [before, after] = [partsOf(first), partsOf(second)];
   const text = `${before.at(-1)!.text}\n\n${after[0]!.text}`;
-  return [...before.slice(0, -1), { type: "text", text }, ...after.slice(1)];
+  return growing.with(first, [{ type: "text", text }, ...after.slice(1)], 1);
 }
 
-const partsOf = (content: Content) =>
-  typeof content === "string" ? [{ type: "text", text: content } as const] : content;
+/** Has it no text? */
+const isEmpty = (content: Content): boolean =>
+  content.length === 0 || (typeof content !== "string" && content.length === 1 && content[0]!.text === "");
 
 function askedFirst(placed: readonly Placed[]): readonly Placed[] {
   const begin = placed.findIndex(({ message }) => !isSystem(message));

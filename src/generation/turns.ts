@@ -1,5 +1,6 @@
 /** Items of a history, as the APIs of items have them, as messages. */
 import type { Content, ContentPart, Message, ToolCall } from "./conversation.ts";
+import { GrowingParts } from "./growing-parts.ts";
 
 type Open = { -readonly [K in keyof Message]: Message[K] } & { toolCalls?: ToolCall[] };
 
@@ -16,6 +17,7 @@ export class Turns {
   private readonly collected: Open[] = [];
   /** Results that came one after the other, which are put in order once something else comes. */
   private resultsFrom: number | undefined;
+  private readonly growing = new GrowingParts();
 
   constructor(private readonly options: TurnsOptions = {}) {}
 
@@ -31,7 +33,7 @@ export class Turns {
 
   user(content: Content): void {
     const last = this.collected.at(-1);
-    if (this.options.joinUsers === true && last?.role === "user") last.content = joined(last.content, content);
+    if (this.options.joinUsers === true && last?.role === "user") last.content = this.joined(last.content, content);
     else this.add({ role: "user", content });
   }
 
@@ -48,7 +50,7 @@ export class Turns {
   assistant(content: Content): void {
     const last = this.collected.at(-1);
     if (last?.role !== "assistant" || last.toolCalls !== undefined) this.add({ role: "assistant", content });
-    else last.content = isEmpty(last.content) ? content : joined(last.content, content);
+    else last.content = isEmpty(last.content) ? content : this.joined(last.content, content);
   }
 
   call(call: ToolCall): void {
@@ -90,12 +92,17 @@ export class Turns {
     this.resultsFrom = undefined;
     if (from === undefined || this.collected.length - from < 2) return;
     const calls = this.collected[from - 1]?.toolCalls ?? [];
-    const place = ({ toolCallId }: Message): number => {
-      const at = toolCallId === undefined ? -1 : calls.findIndex(({ id }) => id === toolCallId);
-      return at < 0 ? calls.length : at;
-    };
+    const places = new Map<string, number>();
+    for (const [at, { id }] of calls.entries()) if (!places.has(id)) places.set(id, at);
+    const place = ({ toolCallId }: Message): number =>
+      (toolCallId === undefined ? undefined : places.get(toolCallId)) ?? calls.length;
     const sorted = this.collected.slice(from).sort((a, b) => place(a) - place(b));
-    this.collected.splice(from, sorted.length, ...sorted);
+    for (const [i, message] of sorted.entries()) this.collected[from + i] = message;
+  }
+
+  /** One content out of two: its parts are those of both. */
+  private joined(a: Content, b: Content): Content {
+    return this.growing.with(a === "" ? [] : a, parts(b));
   }
 }
 
@@ -103,6 +110,3 @@ const isEmpty = (content: Content): boolean => content.length === 0;
 
 const parts = (content: Content): readonly ContentPart[] =>
   typeof content !== "string" ? content : content === "" ? [] : [{ type: "text", text: content }];
-
-/** One content out of two: its parts are those of both. */
-const joined = (a: Content, b: Content): Content => [...parts(a), ...parts(b)];
