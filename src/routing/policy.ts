@@ -30,8 +30,18 @@ export interface Candidate {
   readonly cacheLora?: string | undefined;
 }
 
+/** What one candidate has to do, as `CandidateLoad` tells it. */
+export interface LoadFigures {
+  running: number;
+  queuedTokens: number;
+  /** Below 0: it does not tell. */
+  kvUsage: number;
+}
+
 /** What candidates have to do; asked only as far as it decides. */
 export interface CandidateLoad {
+  /** Most of it at one go, for those who weigh all candidates: cheaper than one by one. Absent: it is asked for one by one. */
+  read?(candidate: Candidate, into: LoadFigures): void;
   /** Requests that it has, of all threads. */
   running(candidate: Candidate): number;
   /** Tokens of prompts that wait there and are not in its cache: of all threads, or as it told of late if that is more. */

@@ -19,7 +19,16 @@ import {
   tenths,
 } from "./board-layout.ts";
 import { BreakerCells, type BreakerRules } from "./breaker-cells.ts";
-import { type ReportedLoad, readLoad, readThroughput, readUsage, readWaitingTokens, writeLoad } from "./load-record.ts";
+import {
+  type ReportedLoad,
+  readLoad,
+  readThroughput,
+  readToldLoad,
+  readUsage,
+  readWaitingTokens,
+  type ToldLoad,
+  writeLoad,
+} from "./load-record.ts";
 
 export { MAX_THREADS } from "./board-layout.ts";
 export type { BreakerRules, BreakerState } from "./breaker-cells.ts";
@@ -229,6 +238,11 @@ export class FleetBoard {
   /** Share of its KV cache in use, 0 to 1, as it told last; the same. */
   kvUsage(slot: number, now: number, maxAgeMs: number): number | undefined {
     return readUsage(this.board, slot, now, maxAgeMs);
+  }
+
+  /** `waitingTokens` and `kvUsage` at one go, each with an age of its own; -1 where they are undefined. */
+  toldLoad(slot: number, now: number, maxAgeMs: Readonly<Record<keyof ToldLoad, number>>, into: ToldLoad): void {
+    readToldLoad(this.board, slot, now, maxAgeMs, into);
   }
 
   /** Tokens per second that it generates; the same. */

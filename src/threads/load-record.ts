@@ -90,6 +90,31 @@ export function readUsage(board: BoardCells, slot: number, now: number, maxAgeMs
   return usage === undefined ? undefined : usage / 1000;
 }
 
+/** Both of those that choices weigh; -1 where it is not told, or is older. */
+export interface ToldLoad {
+  waitingTokens: number;
+  tokenUsage: number;
+}
+
+/** The same as `readWaitingTokens` and `readUsage`, at one go: a choice asks for them of all workers. */
+export function readToldLoad(
+  board: BoardCells,
+  slot: number,
+  now: number,
+  maxAgeMs: Readonly<Record<keyof ToldLoad, number>>,
+  into: ToldLoad,
+): void {
+  const at = board.head(slot);
+  const time = board.peek(at + AT);
+  into.waitingTokens = ABSENT;
+  into.tokenUsage = ABSENT;
+  if (time === 0 || board.peek(at + EPOCH) !== epochOf(slot)) return;
+  const age = since(time, now);
+  if (age <= maxAgeMs.waitingTokens) into.waitingTokens = board.peek(at + WAITING_TOKENS);
+  const usage = age <= maxAgeMs.tokenUsage ? board.peek(at + USAGE) : ABSENT;
+  if (usage !== ABSENT) into.tokenUsage = usage / 1000;
+}
+
 function readCell(board: BoardCells, slot: number, field: number, now: number, maxAgeMs: number): number | undefined {
   const at = board.head(slot);
   const value = board.peek(at + field);

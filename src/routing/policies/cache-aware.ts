@@ -58,7 +58,7 @@ export class CacheAwarePolicy extends BasePolicy {
   }
 
   /** Weighs all of them; the index of the best that is not passed over. */
-  private weigh(used: readonly Candidate[], ask: RouteAsk, { load, settings, now }: PolicyContext): number {
+  private weigh(used: readonly Candidate[], ask: RouteAsk, { settings, now }: PolicyContext): number {
     const { lookup, loads, outliers } = this;
     const count = used.length;
     const costs = this.weights.begin(count);
@@ -80,7 +80,7 @@ export class CacheAwarePolicy extends BasePolicy {
         perToken * (tokens - this.longest) * weight +
         again +
         works[i]! +
-        perPressure * pressure(load.kvUsage(candidate)) +
+        perPressure * pressure(loads.kvUsage[i]!) +
         (isPlaced ? 0 : recentTokens(excess[i]!));
       if (!outliers.has(i) && (best < 0 || costs[i]! < costs[best]!)) best = i;
     }

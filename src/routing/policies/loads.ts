@@ -1,5 +1,5 @@
 /** What the candidates of one choice have to do, each asked once. */
-import type { Candidate, CandidateLoad } from "../policy.ts";
+import type { Candidate, CandidateLoad, LoadFigures } from "../policy.ts";
 import type { RoutingSettings } from "../settings.ts";
 import { weightOf } from "./weight.ts";
 
@@ -8,9 +8,12 @@ export class Loads {
   /** Requests, and tokens of prompts that wait, by the candidates' indices. */
   running = new Int32Array(64);
   queued = new Float64Array(64);
+  /** Share of the KV cache in use; below 0: not told. */
+  kvUsage = new Float64Array(64);
   meanQueued = 0;
   /** Requests times cost. */
   private weighed = new Float64Array(64);
+  private readonly figures: LoadFigures = { running: 0, queuedTokens: 0, kvUsage: -1 };
   private least = 0;
   private most = 0;
 
@@ -19,15 +22,21 @@ export class Loads {
     if (count > this.running.length) {
       this.running = new Int32Array(2 * count);
       this.queued = new Float64Array(2 * count);
+      this.kvUsage = new Float64Array(2 * count);
       this.weighed = new Float64Array(2 * count);
     }
     let least = Number.POSITIVE_INFINITY;
     let most = 0;
     let sum = 0;
+    const { figures } = this;
     for (let i = 0; i < count; i++) {
       const candidate = candidates[i]!;
-      const running = (this.running[i] = load.running(candidate));
-      sum += this.queued[i] = load.queuedTokens(candidate);
+      if (load.read === undefined) readEach(load, candidate, figures);
+      else load.read(candidate, figures);
+      const { running } = figures;
+      this.running[i] = running;
+      this.kvUsage[i] = figures.kvUsage;
+      sum += this.queued[i] = figures.queuedTokens;
       const weighed = (this.weighed[i] = running * weightOf(candidate));
       if (weighed < least) least = weighed;
       if (weighed > most) most = weighed;
@@ -46,4 +55,10 @@ export class Loads {
   isHigh(index: number): boolean {
     return 2 * this.weighed[index]! > this.least + this.most;
   }
+}
+
+function readEach(load: CandidateLoad, candidate: Candidate, into: LoadFigures): void {
+  into.running = load.running(candidate);
+  into.queuedTokens = load.queuedTokens(candidate);
+  into.kvUsage = load.kvUsage(candidate) ?? -1;
 }

@@ -22,10 +22,12 @@ export class RecentWork {
     this.moveTo(now);
     const count = candidates.length;
     if (count > this.shares.length) this.shares = new Float64Array(2 * count);
-    const { shares, values, factor } = this;
+    const { shares, values } = this;
+    const faded = 1 / this.factor;
     let sum = 0;
-    for (let i = 0; i < count; i++) sum += shares[i] = (values.get(candidates[i]!.slot) ?? 0) / factor;
-    for (let i = 0; i < count; i++) shares[i]! -= sum / count;
+    for (let i = 0; i < count; i++) sum += shares[i] = (values.get(candidates[i]!.slot) ?? 0) * faded;
+    const mean = sum / count;
+    for (let i = 0; i < count; i++) shares[i]! -= mean;
     return shares;
   }
 

@@ -4,6 +4,8 @@ import { POLICY_NAMES } from "../../../src/config/policy-names.ts";
 import type { EngineFacts } from "../../../src/engines/facts.ts";
 import { Feature } from "../../../src/engines/features.ts";
 import { NoWorkersError, TargetWorkerError } from "../../../src/errors.ts";
+import { BoardLoad } from "../../../src/fleet/board-load.ts";
+import { Seat } from "../../../src/fleet/crew.ts";
 import { UNOBSERVED } from "../../../src/fleet/dispatch/observer.ts";
 import type { RouteReport } from "../../../src/fleet/explain.ts";
 import type { ChoiceNote, LeaseAsk, RouteTrace } from "../../../src/fleet/lease.ts";
@@ -512,5 +514,36 @@ describe("the board", () => {
     expect([board.waitingTokens(slot, now, 2000), board.kvUsage(slot, now, 2000)]).toEqual([77, 0.5]);
     expect(board.throughput(slot, now, 2000)).toBeUndefined();
     expect(board.waitingTokens(slot, now + 3000, 2000)).toBeUndefined();
+  });
+
+  test("tells at one go what it tells number by number", () => {
+    const two = FleetBoard.create(2);
+    const [slot, other] = [two.claim(), two.claim()];
+    const now = 1_800_000_000_000;
+    const load = new BoardLoad(two);
+    const seat = new Seat(worker("w", { slot }), 16);
+    const agree = () => {
+      const figures = { running: 9, queuedTokens: 9, kvUsage: 9 };
+      load.read(seat, figures);
+      expect(figures.running).toBe(load.running(seat));
+      expect(figures.queuedTokens).toBe(load.queuedTokens(seat));
+      expect(figures.kvUsage).toBe(load.kvUsage(seat) ?? -1);
+      return [figures.running, figures.queuedTokens, figures.kvUsage];
+    };
+    load.now = now;
+    expect(agree()).toEqual([0, 0, -1]);
+    two.book(slot, 0, 30, now);
+    two.book(slot, 1, 40, now);
+    two.book(other, 0, 500, now);
+    expect(agree()).toEqual([2, 70, -1]);
+    const told = { running: 1, waiting: 2, waitingTokens: 77, usedTokens: 5, capacityTokens: 10, throughput: 1 };
+    two.setLoad(slot, { ...told, tokenUsage: 0.5 }, now);
+    expect(agree()).toEqual([2, 77, 0.5]);
+    load.now = now + 3000;
+    expect(agree()).toEqual([2, 70, 0.5]);
+    load.now = now + 61_000;
+    expect(agree()).toEqual([2, 70, -1]);
+    two.setLoad(slot, { ...told, waitingTokens: undefined, tokenUsage: undefined }, load.now);
+    expect(agree()).toEqual([2, 70, -1]);
   });
 });
