@@ -86,13 +86,7 @@ function readStored(r: WireReader): KvStored {
     else if (r.field === 8) isHere = r.varint() !== LOCALITY_REMOTE && isHere;
     else r.skip();
   }
-  return {
-    kind: "stored",
-    parent,
-    ...run.taken(lora, cacheSalt),
-    cacheSalt: cacheSalt || undefined,
-    isLocalDevice: isHere && run.isOnDevice,
-  };
+  return run.taken(parent, lora, cacheSalt, isHere);
 }
 
 /** The blocks of one event, gathered into flat arrays. */
@@ -145,15 +139,20 @@ class StoredRun {
     this.blocks++;
   }
 
-  taken(lora: string | undefined, salt: string | undefined): Omit<KvStored, "kind" | "parent" | "isLocalDevice"> {
+  /** The event, of which nothing is shared with the next one. */
+  taken(parent: HashWords | undefined, lora: string | undefined, salt: string | undefined, isHere: boolean): KvStored {
     const { blocks, extras } = this;
     return {
+      kind: "stored",
+      parent,
       hashes: takenHashes(blocks),
       tokenIds: tokens.slice(0, this.tokenCount),
       blockSize: this.blockSize,
       lora: lora || this.loraId,
+      cacheSalt: salt || undefined,
       media:
         extras === undefined ? undefined : Array.from({ length: blocks }, (_, i) => mediaOf(extras[i], lora, salt)),
+      isLocalDevice: isHere && this.isOnDevice,
     };
   }
 
