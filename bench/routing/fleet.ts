@@ -15,15 +15,25 @@ import {
   PEER_TUNED,
   peerGateway,
   type RoutingGateway,
+  type Side,
 } from "./gateways.ts";
 import { knowing, parted } from "./knowing.ts";
 import { seeing } from "./oracle.ts";
 import { promptReader, type TokenAsk } from "./prompt-tokens.ts";
 import { boundsOf, type Router, replay } from "./replay.ts";
-import { problems, type Replays, type Row, type ShapeResults, shapeText, targetText } from "./routing-report.ts";
+import {
+  problems,
+  type Replays,
+  type Row,
+  replayTargetText,
+  type ShapeResults,
+  shapeText,
+  targetText,
+} from "./routing-report.ts";
 import { SHAPES, type Shape } from "./shapes.ts";
 
 const ENGINES = 8;
+const SIDES: readonly Side[] = ["own", "peer"];
 /** Every policy runs these; the other shapes are run by the three that matter. */
 const FULL_SHAPES = ["tenants", "sim_ab"];
 /** Processes start and settle. */
@@ -40,7 +50,7 @@ const HELP = `Compares routing policies of Collie and SMG before ${ENGINES} simu
   --seconds N        length of each stream (the shape's)
   --seed N           streams (1)
   --binary FILE      another build of Collie
-  --replay           the streams in virtual time only: the oracle and round robin, no gateway
+  --replay           the streams in virtual time only, no gateway
   --no-write         print only; else bench/results gets a Markdown and a JSON file
 
 $PEERS names a folder with a venv/ where SMG is installed already; without it SMG is installed under .cache/peer.
@@ -66,11 +76,11 @@ function gatewaysFor(shape: Shape): RoutingGateway[] {
   const asked: readonly string[] | undefined =
     values.policies?.split(",") ?? (FULL_SHAPES.includes(shape.id) ? undefined : MAIN_POLICIES);
   const isAsked = (policy: string) => asked === undefined || asked.includes(policy);
-  const own = OWN_POLICIES.filter(isAsked).map((policy) => ownGateway(policy, values.binary));
-  const peer = PEER_POLICIES.filter(isAsked).map((policy) => peerGateway(policy));
-  const tuned = isAsked("cache_aware") ? [peerGateway("cache_aware", PEER_TUNED, "tuned")] : [];
   const sides = values.sides.split(",");
-  return [...(sides.includes("own") ? own : []), ...(sides.includes("peer") ? [...peer, ...tuned] : [])];
+  const own = () => OWN_POLICIES.filter(isAsked).map((policy) => ownGateway(policy, values.binary));
+  const peer = () => PEER_POLICIES.filter(isAsked).map((policy) => peerGateway(policy));
+  const tuned = () => (isAsked("cache_aware") ? [peerGateway("cache_aware", PEER_TUNED, "tuned")] : []);
+  return [...(sides.includes("own") ? own() : []), ...(sides.includes("peer") ? [...peer(), ...tuned()] : [])];
 }
 
 const secondsOf = (shape: Shape): number => Number(values.seconds ?? shape.seconds);
@@ -80,7 +90,8 @@ function replayed(shape: Shape, streams: readonly (readonly TokenAsk[])[]): Repl
   const all = (router: () => Router) => streams.map((asks) => replay(asks, ENGINES, options, router()));
   return {
     oracle: all(() => seeing("cache_aware")),
-    roundRobin: all(() => seeing("round_robin")),
+    roundRobin: all(() => knowing("round_robin", true)),
+    leastLoad: all(() => knowing("least_load", true)),
     told: all(() => knowing("cache_aware", true)),
     guessed: all(() => knowing("cache_aware", false)),
     parted: all(parted),
@@ -114,6 +125,12 @@ const versions = (rows: readonly Row[]): string[] => [
   ...new Set(rows.map(({ gateway }) => `${gateway.name} ${gateway.version}`)),
 ];
 
+/** How a side's default stands to the targets; nothing where it was not run. */
+function targetsOf(all: readonly ShapeResults[], side: Side): string[] {
+  const row = all.flatMap(({ rows }) => rows).find(({ gateway }) => gateway.side === side);
+  return row === undefined ? [] : [`\`cache_aware\` of ${row.gateway.name}:`, "", targetText(all, side), ""];
+}
+
 async function main(): Promise<number> {
   const shapes = SHAPES.filter(({ id }) => values.shapes === undefined || values.shapes.split(",").includes(id));
   const rounds = Number(values.rounds);
@@ -133,8 +150,8 @@ async function main(): Promise<number> {
     "",
     `${machineText(machine)} ${othersText(otherCores)} ${rounds} rounds, seeds from ${values.seed}; figures: median (least–greatest).`,
     "",
-    ...(names.length === 0 ? [] : ["`cache_aware` of Collie:", "", targetText(all, "own"), ""]),
-    ...(names.length === 0 ? [] : ["`cache_aware` of SMG:", "", targetText(all, "peer"), ""]),
+    ...SIDES.flatMap((side) => targetsOf(all, side)),
+    ...["`cache_aware` of Collie in virtual time, by KV events:", "", replayTargetText(all), ""],
     ...all.map(shapeText),
     ...(doubts.length === 0 ? ["No request failed."] : ["Problems:", "", ...doubts.map((doubt) => `- ${doubt}`)]),
     "",
@@ -142,7 +159,7 @@ async function main(): Promise<number> {
   console.log(text);
   if (!values["no-write"]) {
     const data = { machine, versions: names, seeds, other_cores: otherCores, problems: doubts, shapes: all };
-    console.error(await writeResult(`${machine.date}-routing`, text, data));
+    console.error(await writeResult(`${machine.date}-routing${values.replay ? "-replay" : ""}`, text, data));
   }
   return doubts.length === 0 ? 0 : 3;
 }

@@ -16,6 +16,7 @@ export interface Row {
 export interface Replays {
   readonly oracle: readonly ReplayResult[];
   readonly roundRobin: readonly ReplayResult[];
+  readonly leastLoad: readonly ReplayResult[];
   /** What is known by KV events, and without. */
   readonly told: readonly ReplayResult[];
   readonly guessed: readonly ReplayResult[];
@@ -88,17 +89,25 @@ function line(row: Row, { rows, replays }: ShapeResults): string[] {
   ];
 }
 
-function replayLine(name: string, results: readonly ReplayResult[], oracle: readonly ReplayResult[]): string[] {
+/** Mean TTFT of one in virtual time over that of another, round by round. */
+const replayRatio = (results: readonly ReplayResult[], base: readonly ReplayResult[]): number =>
+  median(results.map(({ ttftMeanMs }, i) => ttftMeanMs / base[i]!.ttftMeanMs));
+
+const replayBelow = (results: readonly ReplayResult[], { oracle }: Replays): number =>
+  median(results.map(({ hitRate }, i) => 100 * (oracle[i]!.hitRate - hitRate)));
+
+function replayLine(name: string, results: readonly ReplayResult[], replays: Replays): string[] {
   const all = (read: (result: ReplayResult) => number, digits: number) => withSpread(results.map(read), digits);
+  const ratio = (base: readonly ReplayResult[]) => (base === results ? "" : replayRatio(results, base).toFixed(2));
   return [
-    name,
+    `${name}, no gateway`,
     all((r) => r.ttftMeanMs, 1),
-    "",
-    "",
+    ratio(replays.roundRobin),
+    ratio(replays.leastLoad),
     all((r) => r.ttft.p99, 0),
     all((r) => r.latencyMeanMs, 0),
     all((r) => 100 * r.hitRate, 1),
-    median(results.map((r, i) => 100 * (oracle[i]!.hitRate - r.hitRate))).toFixed(1),
+    replayBelow(results, replays).toFixed(1),
     all((r) => r.tokenSpread, 2),
     all((r) => r.requestSpread, 2),
     "",
@@ -117,14 +126,15 @@ export function shapeText(results: ShapeResults): string {
     "",
     table(HEAD, [
       ...rows.map((row) => line(row, results)),
-      replayLine("oracle, no gateway", replays.oracle, replays.oracle),
-      replayLine("cache_aware by KV events, no gateway", replays.told, replays.oracle),
-      replayLine("cache_aware without, no gateway", replays.guessed, replays.oracle),
-      replayLine("each beginning at one engine, no gateway", replays.parted, replays.oracle),
-      replayLine("round_robin, no gateway", replays.roundRobin, replays.oracle),
+      replayLine("oracle", replays.oracle, replays),
+      replayLine("cache_aware by KV events", replays.told, replays),
+      replayLine("cache_aware without", replays.guessed, replays),
+      replayLine("each beginning at one engine", replays.parted, replays),
+      replayLine("round_robin", replays.roundRobin, replays),
+      replayLine("least_load", replays.leastLoad, replays),
     ]),
     "",
-    `One request at a time at one engine with endless memory: TTFT ${ttft} ms, ${percent(leastTtft(replays))} % of round robin's; hits ${hits} %.`,
+    `One request at a time at one engine with endless memory: TTFT ${ttft} ms, ${percent(leastTtft(replays, replays.roundRobin))} % of round robin's; hits ${hits} %.`,
     "",
   ].join("\n");
 }
@@ -139,39 +149,65 @@ function mark(value: number | undefined, limit: number, digits: number, least = 
   return `${value.toFixed(digits)} ${least > limit ? `missed, as by anybody: ${least.toFixed(digits)} at least` : "**missed**"}`;
 }
 
-/** TTFT of one request at a time with endless memory to that of round robin. */
-const leastTtft = ({ bounds, roundRobin }: Replays): number =>
-  median(bounds.map(({ ttftMeanMs }, i) => ttftMeanMs / roundRobin[i]!.ttftMeanMs));
+/** TTFT of one request at a time with endless memory to that of others. */
+const leastTtft = ({ bounds }: Replays, others: readonly ReplayResult[]): number =>
+  median(bounds.map(({ ttftMeanMs }, i) => ttftMeanMs / others[i]!.ttftMeanMs));
+
+interface Standing {
+  readonly toRoundRobin: number | undefined;
+  readonly toLeastLoad: number | undefined;
+  readonly below: number;
+  readonly spread: number;
+}
+
+const TARGET_HEAD = [
+  "shape",
+  `TTFT to round_robin (≤ ${percent(TARGETS.roundRobin)} %)`,
+  `to least_load (≤ ${percent(TARGETS.leastLoad)} %)`,
+  `points below the oracle (≤ ${TARGETS.points})`,
+  `spread (≤ ${TARGETS.spread})`,
+  "with each beginning at one engine",
+];
+
+const standingLine = ({ shape, replays }: ShapeResults, its: Standing): string[] => [
+  shape.id,
+  mark(its.toRoundRobin, TARGETS.roundRobin, 2, leastTtft(replays, replays.roundRobin)),
+  mark(its.toLeastLoad, TARGETS.leastLoad, 2, leastTtft(replays, replays.leastLoad)),
+  mark(its.below, TARGETS.points, 1),
+  mark(its.spread, TARGETS.spread, 2),
+  median(replays.parted.map(({ tokenSpread }) => tokenSpread)).toFixed(2),
+];
 
 /** How one side's `cache_aware` stands to the targets, a row a shape. */
 export function targetText(all: readonly ShapeResults[], side: Side): string {
-  const rows = all.flatMap(({ shape, rows, replays }) => {
+  const lines = all.flatMap((results) => {
+    const { rows, replays } = results;
     const row = rows.find(({ gateway }) => gateway.side === side && gateway.label === "cache_aware");
     if (row === undefined) return [];
-    const least = leastTtft(replays);
-    const even = median(replays.parted.map(({ tokenSpread }) => tokenSpread));
-    return [
-      [
-        shape.id,
-        mark(ttftRatio(rows, row, "round_robin"), TARGETS.roundRobin, 2, least),
-        mark(ttftRatio(rows, row, "least_load"), TARGETS.leastLoad, 2),
-        mark(pointsBelow(row, replays), TARGETS.points, 1),
-        mark(median(row.results.map(({ work }) => work.tokenSpread)), TARGETS.spread, 2),
-        even.toFixed(2),
-      ],
-    ];
+    const its = {
+      toRoundRobin: ttftRatio(rows, row, "round_robin"),
+      toLeastLoad: ttftRatio(rows, row, "least_load"),
+      below: pointsBelow(row, replays),
+      spread: median(row.results.map(({ work }) => work.tokenSpread)),
+    };
+    return [standingLine(results, its)];
   });
-  return table(
-    [
-      "shape",
-      `TTFT to round_robin (≤ ${percent(TARGETS.roundRobin)} %)`,
-      `to least_load (≤ ${percent(TARGETS.leastLoad)} %)`,
-      `points below the oracle (≤ ${TARGETS.points})`,
-      `spread (≤ ${TARGETS.spread})`,
-      "with each beginning at one engine",
-    ],
-    rows,
-  );
+  return table(TARGET_HEAD, lines);
+}
+
+/** The same in virtual time, knowing what a gateway knows. */
+export function replayTargetText(all: readonly ShapeResults[]): string {
+  const lines = all.map((results) => {
+    const { replays } = results;
+    const { told, roundRobin, leastLoad } = replays;
+    return standingLine(results, {
+      toRoundRobin: replayRatio(told, roundRobin),
+      toLeastLoad: replayRatio(told, leastLoad),
+      below: replayBelow(told, replays),
+      spread: median(told.map(({ tokenSpread }) => tokenSpread)),
+    });
+  });
+  return table(TARGET_HEAD, lines);
 }
 
 /** Results that do not count as they are. */
