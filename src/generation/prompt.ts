@@ -7,7 +7,7 @@ import {
   type Segment,
   type TemplateInput,
 } from "../template/chat-template.ts";
-import { prepareMessages } from "../template/prepare-messages.ts";
+import { type MessageData, prepareMessages } from "../template/prepare-messages.ts";
 import { type EncodeOptions, type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
 import { type Conversation, listedTools } from "./conversation.ts";
 import { templateMessages } from "./template-messages.ts";
@@ -99,7 +99,10 @@ export function renderPrompt(
   template: ChatTemplate,
   options: { readonly now?: Date } = {},
 ): RenderedPrompt {
-  return renderedPrompt(template, templateInput(conversation, template, options));
+  return renderedPrompt(
+    template,
+    templateInput(conversation, shownMessages(conversation, template), template, options),
+  );
 }
 
 /** Rendering a conversation of more takes milliseconds. */
@@ -132,24 +135,48 @@ export async function renderInTurns(
   template: ChatTemplate,
   options: { readonly now?: Date } = {},
 ): Promise<RenderedPrompt> {
-  await setImmediate();
-  const input = templateInput(conversation, template, options);
-  await setImmediate();
-  const prompt = renderedPrompt(template, input);
-  await setImmediate();
+  await turn();
+  const messages = shownMessages(conversation, template);
+  await turn();
+  const input = templateInput(conversation, messages, template, options);
+  await turn();
+  const prompt = await renderedInSteps(template, input);
+  await turn();
   return prompt;
+}
+
+async function renderedInSteps(template: ChatTemplate, input: TemplateInput): Promise<RenderedPrompt> {
+  if (template.renderSegments !== undefined || template.renderSteps === undefined)
+    return renderedPrompt(template, input);
+  for (const steps = template.renderSteps(input); ; await turn()) {
+    const { done, value } = steps.next();
+    if (done) return { text: value };
+  }
+}
+
+let last: Promise<void> = Promise.resolve();
+
+/** Of several long conversations one goes on in each turn of the event loop. */
+function turn(): Promise<void> {
+  last = last.then(() => setImmediate());
+  return last;
+}
+
+/** The messages as the template takes them. */
+function shownMessages(conversation: Conversation, template: ChatTemplate): readonly MessageData[] {
+  const systemInPlace = conversation.systemInPlace === true;
+  return templateMessages(conversation.messages, traitsFor(conversation, template), { systemInPlace });
 }
 
 function templateInput(
   conversation: Conversation,
+  messages: readonly MessageData[],
   template: ChatTemplate,
   { now }: { readonly now?: Date },
 ): TemplateInput {
   const { addGenerationPrompt, continueFinalMessage, documents, template: name } = conversation;
   const tools = listedTools(conversation);
   const traits = traitsFor(conversation, template);
-  const systemInPlace = conversation.systemInPlace === true;
-  const messages = templateMessages(conversation.messages, traits, { systemInPlace });
   return {
     messages: prepareMessages(messages, { keepNullContent: template.needsNullContent }),
     addGenerationPrompt,

@@ -41,6 +41,8 @@ export interface ChatTemplate {
    * refuses it by itself.
    */
   render(input: TemplateInput): string;
+  /** The same in steps of a few milliseconds, where it can be had so. */
+  renderSteps?(input: TemplateInput): Generator<void, string>;
   /** Of formats whose prompts are encoded in pieces: those pieces, whose texts joined are what `render` gives. */
   renderSegments?(input: TemplateInput): readonly Segment[];
   /** The template writes tool calls only where content is null: see `prepareMessages`. */
@@ -101,7 +103,11 @@ export function compileChatTemplate(
   return {
     render(input) {
       const { template, source: text } = choose(templates, input);
-      return renderWith(template, text, constants, input);
+      return renderWith(template, text, constants, input).next().value as string;
+    },
+    renderSteps(input) {
+      const { template, source: text } = choose(templates, input);
+      return renderWith(template, text, constants, input, true);
     },
     get needsNullContent() {
       needsNullContent ??= losesCalls((messages) => this.render({ messages, addGenerationPrompt: false }));
@@ -121,12 +127,14 @@ function choose(templates: ReadonlyMap<string, Compiled>, { template: name, tool
   throw new InvalidRequestError("The model has several chat templates, none of them the default");
 }
 
-function renderWith(
+/** Not `inSteps`: what comes first is the text. */
+function* renderWith(
   template: CompiledTemplate,
   source: string,
   constants: ReadonlyMap<string, Value>,
   input: TemplateInput,
-): string {
+  inSteps = false,
+): Generator<void, string> {
   const { continueFinalMessage: field = false, addGenerationPrompt } = input;
   const continues = field !== false && field !== "";
   if (continues && addGenerationPrompt)
@@ -138,7 +146,8 @@ function renderWith(
     const continuation = continues ? continueFinal(messages, field, source) : undefined;
     const variables = variablesOf(constants, input);
     variables.set("messages", continuation?.messages ?? messages);
-    const text = template.render(variables, input.now);
+    if (inSteps) yield;
+    const text = inSteps ? yield* template.renderSteps(variables, input.now) : template.render(variables, input.now);
     return continuation === undefined ? text : continuation.cut(text);
   } catch (error) {
     if (error instanceof TemplateRaisedError)

@@ -6,7 +6,7 @@ import { enter, entered, type Frame, FunctionScope, innerFrame, writer } from ".
 import { syntaxError } from "./lexer.ts";
 import { charge } from "./limits.ts";
 import { Loop } from "./loop.ts";
-import { BREAK, type Cells, CONTINUE, captureCall, type Evaluate, type Run, write } from "./runtime.ts";
+import { BREAK, type Cells, CONTINUE, captureCall, type Evaluate, type Run, type Steps, write } from "./runtime.ts";
 import { iterate } from "./sequences.ts";
 import { undeclared } from "./symbols.ts";
 import { isList, Once, truthy, type Value } from "./values.ts";
@@ -56,8 +56,14 @@ interface Parts {
   readonly setLoop: ((cells: Cells, value: Value | undefined) => void) | undefined;
 }
 
+interface Turns {
+  (cells: Cells, items: Value, loop: Loop | undefined): ReturnType<Run>;
+  /** The same, giving way behind each turn. */
+  steps(cells: Cells, items: Value, loop: Loop | undefined): ReturnType<Steps>;
+}
+
 /** Runs the loop over items; Jinja's `else` also runs when no turn came to its end. */
-function turns({ target, start, body, otherwise, setLoop }: Parts) {
+function turns({ target, start, body, otherwise, setLoop }: Parts): Turns {
   const turn = (cells: Cells, value: Value): ReturnType<Run> => {
     charge(1);
     target.set(cells, value);
@@ -88,10 +94,31 @@ function turns({ target, start, body, otherwise, setLoop }: Parts) {
     }
     return finished;
   };
-  return (cells: Cells, items: Value, loop: Loop | undefined): ReturnType<Run> => {
+  const run = (cells: Cells, items: Value, loop: Loop | undefined): ReturnType<Run> => {
     setLoop?.(cells, loop);
     const finished = over(cells, items, loop);
     return finished || otherwise === undefined ? 0 : otherwise(cells);
+  };
+  function* steps(cells: Cells, items: Value, loop: Loop | undefined): ReturnType<Steps> {
+    setLoop?.(cells, loop);
+    let finished = false;
+    const next = loop === undefined ? nextOf(items) : () => loop.next();
+    for (let value = next(); value !== undefined; value = next()) {
+      const signal = turn(cells, value);
+      if (signal === BREAK) break;
+      if (signal !== CONTINUE) finished = true;
+      yield;
+    }
+    return finished || otherwise === undefined ? 0 : otherwise(cells);
+  }
+  return Object.assign(run, { steps });
+}
+
+function nextOf(items: Value): () => Value | undefined {
+  const source = iterate(items);
+  return () => {
+    const step = source.next();
+    return step.done === true ? undefined : step.value;
   };
 }
 
@@ -116,11 +143,13 @@ export function compileFor(node: For, frame: Frame, compileBody: CompileBody): R
   });
   const itemsOf = (cells: Cells, items: Value): Value => (passing === undefined ? items : passing(cells, items));
   if (node.recursive) return recursive(over, itemsOf, run);
-  if (!extended) return (cells) => run(cells, itemsOf(cells, over(cells)), undefined);
-  return (cells) => {
+  const begun = (cells: Cells): [Value, Loop | undefined] => {
     const items = itemsOf(cells, over(cells));
-    return run(cells, items, new Loop(items, undefined, 0));
+    return [items, extended ? new Loop(items, undefined, 0) : undefined];
   };
+  return Object.assign((cells: Cells) => run(cells, ...begun(cells)), {
+    steps: (cells: Cells) => run.steps(cells, ...begun(cells)),
+  });
 }
 
 function elseBody(

@@ -7,10 +7,20 @@ import { expression } from "./compile-expression.ts";
 import { compileFor } from "./compile-for.ts";
 import { compileMacro } from "./compile-macro.ts";
 import { assigner, type CompileBody } from "./compile-target.ts";
-import { enter, entered, type Frame, innerFrame, softFrame, writer } from "./frames.ts";
+import { enter, entered, type Frame, innerFrame, softFrame, withSteps, writer } from "./frames.ts";
 import { syntaxError } from "./lexer.ts";
 import { charge } from "./limits.ts";
-import { BREAK, CONTINUE, capture, type Evaluate, type Run, runtime, write } from "./runtime.ts";
+import {
+  BREAK,
+  type Cells,
+  CONTINUE,
+  capture,
+  type Evaluate,
+  type Run,
+  runtime,
+  type Steps,
+  write,
+} from "./runtime.ts";
 import { str } from "./text.ts";
 import { textOf, truthy, typeError, typeName, type Value } from "./values.ts";
 
@@ -24,16 +34,26 @@ export function bodyCompiler(blocks: Blocks): CompileBody {
     const [only] = runs;
     if (only === undefined) return NOTHING;
     if (runs.length === 1) return only;
-    return (cells) => {
+    const all: Run = (cells) => {
       for (const run of runs) {
         const signal = run(cells);
         if (signal !== 0) return signal;
       }
       return 0;
     };
+    return runs.some(({ steps }) => steps !== undefined) ? Object.assign(all, { steps: inSteps(runs) }) : all;
   };
   return body;
 }
+
+const inSteps = (runs: readonly Run[]): Steps =>
+  function* (cells) {
+    for (const run of runs) {
+      const signal = run.steps === undefined ? run(cells) : yield* run.steps(cells);
+      if (signal !== 0) return signal;
+    }
+    return 0;
+  };
 
 /** Nodes of a statement's own expressions, its body aside. */
 function sizeOf(node: Statement | Expression): number {
@@ -48,11 +68,15 @@ function priced(node: Statement, own: readonly Expression[], run: Run): Run {
   let size = 0;
   for (const part of own) size += sizeOf(part);
   const price = 1 + (size >> 2);
-  return (cells) => {
+  const pay = (): void => {
     runtime.line = line;
     charge(price);
+  };
+  const paid: Run = (cells) => {
+    pay();
     return run(cells);
   };
+  return withSteps(paid, run, pay);
 }
 
 function statement(node: Statement, frame: Frame, body: CompileBody, blocks: Blocks): Run {
@@ -160,11 +184,13 @@ function branches(node: If, frame: Frame, body: CompileBody): Run {
   );
   const otherwise = body(node.otherwise, frame);
   const [[test, then] = [() => false, NOTHING] as const] = tests;
-  if (tests.length === 1) return (cells) => (truthy(test(cells)) ? then(cells) : otherwise(cells));
-  return (cells) => {
-    for (const [holds, run] of tests) if (truthy(holds(cells))) return run(cells);
-    return otherwise(cells);
-  };
+  if (tests.length === 1 && then.steps === undefined && otherwise.steps === undefined)
+    return (cells) => (truthy(test(cells)) ? then(cells) : otherwise(cells));
+  const chosen = (cells: Cells): Run => tests.find(([holds]) => truthy(holds(cells)))?.[1] ?? otherwise;
+  const run: Run = (cells) => chosen(cells)(cells);
+  if ([...tests.map(([, branch]) => branch), otherwise].every(({ steps }) => steps === undefined)) return run;
+  run.steps = (cells) => inSteps([chosen(cells)])(cells);
+  return run;
 }
 
 function assignBlock(node: Extract<Statement, { type: "assignBlock" }>, frame: Frame, body: CompileBody): Run {

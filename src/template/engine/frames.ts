@@ -124,8 +124,19 @@ export function enter(frame: Frame): ((cells: Cells) => void) | undefined {
 export function entered(frame: Frame, body: Run): Run {
   const start = enter(frame);
   if (start === undefined) return body;
-  return (cells) => {
+  const run: Run = (cells) => {
     start(cells);
     return body(cells);
   };
+  return withSteps(run, body, start);
+}
+
+/** `run`, which does `first` and then `inner`, with the steps of that. */
+export function withSteps(run: Run, { steps }: Run, first: (cells: Cells) => void): Run {
+  if (steps === undefined) return run;
+  run.steps = function* (cells) {
+    first(cells);
+    return yield* steps(cells);
+  };
+  return run;
 }

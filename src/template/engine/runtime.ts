@@ -15,7 +15,12 @@ export type Cells = [Cells | undefined, ...(Value | undefined)[]];
 export type Evaluate = (cells: Cells) => Value;
 /** What ends the run of a body early. */
 export type Signal = 0 | typeof BREAK | typeof CONTINUE;
-export type Run = (cells: Cells) => Signal;
+export interface Run {
+  (cells: Cells): Signal;
+  /** The same, giving way between the turns of the outermost loops; absent: there are none in it. */
+  steps?: Steps;
+}
+export type Steps = (cells: Cells) => Generator<void, Signal>;
 export const BREAK = 1;
 export const CONTINUE = 2;
 

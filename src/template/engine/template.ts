@@ -3,10 +3,10 @@ import { ChatTemplateError, TemplateLimitError } from "../errors.ts";
 import { type Block, childrenOf, type Expression, type Statement } from "./ast.ts";
 import { type Blocks, SelfReference } from "./blocks.ts";
 import { bodyCompiler } from "./compile.ts";
-import { entered, type Frame, rootFrame, writer } from "./frames.ts";
+import { entered, type Frame, rootFrame, withSteps, writer } from "./frames.ts";
 import { GLOBALS } from "./globals.ts";
 import { syntaxError } from "./lexer.ts";
-import { refill } from "./limits.ts";
+import { budget, refill } from "./limits.ts";
 import { parse } from "./parse.ts";
 import { type Cells, type Context, type Run, runtime } from "./runtime.ts";
 import { undeclared } from "./symbols.ts";
@@ -18,6 +18,8 @@ export interface CompiledTemplate {
    * Throws a ChatTemplateError; of the class TemplateRaisedError when the template refuses by itself.
    */
   render(variables: ReadonlyMap<string, Value>, now?: Date): string;
+  /** The same in steps, each short where the work is in loops over many items. */
+  renderSteps(variables: ReadonlyMap<string, Value>, now?: Date): Generator<void, string>;
 }
 
 const MAX_SOURCE = 1 << 20;
@@ -52,11 +54,15 @@ function compiled(source: string): CompiledTemplate {
     frame.symbols.visitAll(nodes);
     const setters = special.map((name) => [name, writer(frame, name)] as const);
     const run = entered(frame, body(nodes, frame));
-    return (cells) => {
+    const setSpecial = (cells: Cells): void => {
       for (const [name, set] of setters)
         set(cells, name === "self" ? new SelfReference(blocks) : new Undefined("there is no parent block"));
+    };
+    const whole: Run = (cells) => {
+      setSpecial(cells);
       return run(cells);
     };
+    return withSteps(whole, run, setSpecial);
   };
   const found = blocksOf(tree, []);
   for (const { name, line } of found) {
@@ -65,12 +71,15 @@ function compiled(source: string): CompiledTemplate {
   }
   const run = part(tree, rootFrame(true));
   for (const block of found) blocks.set(block.name, part(block.body, rootFrame(false)));
-  return { render: (variables, now) => render(run, variables, now) };
+  return {
+    render: (variables, now) => render(run, variables, now),
+    renderSteps: (variables, now) => renderSteps(run, variables, now),
+  };
 }
 
 const NO_CONTEXT: Context = { vars: new Map(), given: new Map() };
 
-function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date | undefined): string {
+function begin(variables: ReadonlyMap<string, Value>, now: Date | undefined): void {
   refill();
   const given = new Map(GLOBALS);
   for (const [name, value] of variables) given.set(name, value);
@@ -78,17 +87,52 @@ function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date | und
   runtime.line = 0;
   runtime.now = now;
   runtime.context = { vars: new Map(), given };
+}
+
+function end(): void {
+  runtime.out = "";
+  runtime.context = NO_CONTEXT;
+}
+
+function withLine(error: unknown): unknown {
+  const known = shallow(error);
+  if (known instanceof ChatTemplateError && runtime.line > 0) known.line ??= runtime.line;
+  return known;
+}
+
+function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date | undefined): string {
+  begin(variables, now);
   try {
-    const cells: Cells = [undefined];
-    run(cells);
+    run([undefined]);
     return runtime.out;
   } catch (error) {
-    const known = shallow(error);
-    if (known instanceof ChatTemplateError && runtime.line > 0) known.line ??= runtime.line;
-    throw known;
+    throw withLine(error);
   } finally {
-    runtime.out = "";
-    runtime.context = NO_CONTEXT;
+    end();
+  }
+}
+
+/** How long a template runs before others have their turn. */
+const STEP_MS = 3;
+
+function* renderSteps(run: Run, variables: ReadonlyMap<string, Value>, now: Date | undefined): Generator<void, string> {
+  const steps = run.steps?.([undefined]);
+  if (steps === undefined) return render(run, variables, now);
+  begin(variables, now);
+  for (;;) {
+    let state: readonly [typeof runtime, typeof budget];
+    try {
+      for (const until = performance.now() + STEP_MS; performance.now() < until; )
+        if (steps.next().done === true) return runtime.out;
+      state = [{ ...runtime }, { ...budget }];
+    } catch (error) {
+      throw withLine(error);
+    } finally {
+      end();
+    }
+    yield; // other templates may run now, and there is one runtime and one budget for the thread
+    Object.assign(runtime, state[0]);
+    Object.assign(budget, state[1]);
   }
 }
 
