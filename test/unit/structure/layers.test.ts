@@ -105,6 +105,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "tokenizer",
     "engines",
     "fleet",
+    // of a model with workers of both kinds, the route is found before it is known who answers
+    "routing",
     "request",
     "apis",
     "heap-care",
