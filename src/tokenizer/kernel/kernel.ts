@@ -55,7 +55,7 @@ export function imageMemory(size: number): WebAssembly.Memory {
   const initial = Math.ceil((IMAGE_AT + size) / PAGE);
   if (initial > MAX_PAGES) throw new TokenizerError("the tokenizer's tables are larger than 1 GiB");
   const memory = new WebAssembly.Memory({ initial, maximum: MAX_PAGES, shared: true });
-  adviseHugePages(memory.buffer, MAX_PAGES * PAGE); // its place is reserved at once
+  adviseHugePages(memory.buffer, 0, MAX_PAGES * PAGE); // its place is reserved at once
   return memory;
 }
 

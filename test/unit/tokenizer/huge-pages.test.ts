@@ -1,6 +1,7 @@
 import { ptr } from "bun:ffi";
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
+import { createTokenizerCache } from "../../../src/tokenizer/cache/board.ts";
 import { growBy, imageMemory } from "../../../src/tokenizer/kernel/kernel.ts";
 
 const SIZE_FILE = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
@@ -24,4 +25,11 @@ test.skipIf(!hasThem)("tables may lie in large pages, and so may the buffers tha
   new Uint8Array(memory.buffer).fill(1, 0, 5 << 20);
   const used = Number(/^Rss: +(\d+) kB$/m.exec(mappingOf(start))?.[1]);
   expect(used).toBeLessThan(10 << 10);
+});
+
+test.skipIf(!hasThem)("the texts of a cache may, but not what is looked at of an idle one", () => {
+  const memory = createTokenizerCache({ l0: true, l1: true, l0Entries: 10_000, bytes: 32 << 20 });
+  const start = ptr(new Uint8Array(memory));
+  expect(mappingOf(start)).not.toMatch(/^VmFlags:.* hg\b/m);
+  expect(mappingOf(start + (16 << 20))).toMatch(/^VmFlags:.* hg\b/m);
 });
