@@ -81,6 +81,8 @@ export class RequestScopes {
 
   /** Requests so far. */
   begun = 0;
+  /** Called when a request begins while no other is open. */
+  onBusy: () => void = () => {};
 
   /** `timeoutSecs`: 0 = no limit. `onFinished` is called once for each request. */
   constructor(
@@ -97,6 +99,7 @@ export class RequestScopes {
     const request = new OpenRequest(id, tenant, client, this.onFinish);
     this.begun++;
     this.open.add(request);
+    if (this.open.size === 1) this.onBusy();
     if (this.timeoutSecs > 0 && this.timer === undefined) this.watch(request);
     return request;
   }

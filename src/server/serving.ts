@@ -165,6 +165,7 @@ export function startServing(
   });
   app.serveFrom(server);
   const heapCare = startHeapCare(scopes);
+  scopes.onBusy = heapCare.busy;
   // one thread of a gateway is enough
   const stopWatch = thread === 0 ? watchLostRuns(context, used) : () => {};
   const tidied = new Set<string>();

@@ -107,3 +107,16 @@ test("ten thousand scopes on one client leave no listener, no timer and no memor
   expect(scopes.size).toBe(0);
   expect(after - before).toBeLessThan(2_000_000); // a leaked scope of 200 bytes would show
 });
+
+test("who watches is told when a request begins alone", () => {
+  const scopes = new RequestScopes(10);
+  let told = 0;
+  scopes.onBusy = () => told++;
+  const first = scopes.begin("1", new AbortController().signal);
+  const second = scopes.begin("2", new AbortController().signal);
+  expect(told).toBe(1);
+  first.finish();
+  second.finish();
+  scopes.begin("3", new AbortController().signal).finish();
+  expect(told).toBe(2);
+});
