@@ -1,6 +1,6 @@
 /** Prompts of 8192 tokens and who holds how much of them, as ids and as text. */
 import type { PrefixIndex } from "../../src/routing/policy.ts";
-import type { PrefixWriter } from "../../src/threads/prefix-types.ts";
+import type { PrefixCache, PrefixWriter } from "../../src/threads/prefix-types.ts";
 import { Random } from "../loadgen/random.ts";
 import type { RadixTree } from "./radix.ts";
 
@@ -70,10 +70,11 @@ export function routingData(seed: number) {
     blocks: GROUPS * (ALIKE / BLOCK) + held.length * ((TOKENS - ALIKE) / BLOCK),
     fill(index: PrefixIndex, writer: PrefixWriter, tree: RadixTree): void {
       const root = index.root(MODEL, BLOCK);
+      const caches = Array.from({ length: WORKERS }, (_, worker) => writer.cache(worker));
       for (const { ids, text, holders } of held) {
         const { keys } = index.chain(root, ids, BLOCK);
         for (const { worker, blocks } of holders) {
-          for (let i = 0; i < blocks; i++) writer.add(keys[i * 2]!, keys[i * 2 + 1]!, worker);
+          tell(caches[worker]!, keys, blocks);
           tree.insert(blocks === BLOCKS ? text : textOf(ids.subarray(0, blocks * BLOCK)), worker, 0);
         }
       }
@@ -91,4 +92,14 @@ export function routingData(seed: number) {
       return { ids: asked, text: textOf(asked) };
     },
   };
+}
+
+/** A cache has stored the first blocks of a chain; where it names them by hashes, these are the keys. */
+export function tell(cache: PrefixCache, keys: Int32Array, blocks: number, hasHashes = false): void {
+  let position = -1;
+  for (let from = 0; from < blocks; from += cache.mostTold) {
+    const count = Math.min(cache.mostTold, blocks - from);
+    cache.keys.set(keys.subarray(from * 2, (from + count) * 2));
+    position = cache.stored(count, position, hasHashes ? keys : undefined, from);
+  }
 }

@@ -1,10 +1,11 @@
 /** The prefix index against a radix tree of texts, on the same prompts. */
 import { parseArgs } from "node:util";
 import { prefixIndex } from "../../src/routing/prefix-index.ts";
-import { ENGINE_ROW_BYTES, PrefixBoard } from "../../src/threads/prefix-board.ts";
+import { PrefixBoard } from "../../src/threads/prefix-board.ts";
+import type { RootKey } from "../../src/threads/prefix-types.ts";
 import { describeMachine, machineText } from "../lab/machine.ts";
 import { table, writeResult } from "../lab/output.ts";
-import { BLOCK, BLOCKS, KINDS, MODEL, routingData, TOKENS, WORKERS } from "./index-data.ts";
+import { BLOCK, BLOCKS, KINDS, MODEL, routingData, TOKENS, tell, WORKERS } from "./index-data.ts";
 import { RadixTree } from "./radix.ts";
 
 const USAGE = `npm run bench:routing-index -- [--rounds 400] [--no-write]
@@ -13,10 +14,10 @@ const USAGE = `npm run bench:routing-index -- [--rounds 400] [--no-write]
   --no-write   print only; else bench/results gets a Markdown and a JSON file
 `;
 
-/** Share of the places of the table of engines' hashes that is in use: src/fleet/kv. */
+/** Share of the places for engines' hashes that is in use. */
 const ENGINE_LOAD = 0.8;
 /** Share of the places for blocks that the memory is sized for. */
-const LOAD = 0.82;
+const LOAD = 0.88;
 const WARM_UP = 100;
 
 /** What this machine does now: nanoseconds of a multiplication that waits for the one before, and of a read from 256 MB that does. */
@@ -119,7 +120,43 @@ function measure(rounds: number) {
     }
     return { kind, index_us: at(ours, 0.5), tree_us: at(texts, 0.5), ratio: at(texts, 0.5) / at(ours, 0.5) };
   });
-  return { blocks: data.blocks, stats, nodes: tree.nodes, lookUps, routed };
+  return { blocks: data.blocks, stats, events: events(board.capacity, rounds), nodes: tree.nodes, lookUps, routed };
+}
+
+/** Nanoseconds for each block of a prompt that a cache stores, and then removes again, with other blocks in half of the places. */
+function events(capacity: number, rounds: number): { stored: number; removed: number } {
+  const board = PrefixBoard.create(1, megabytesFor(capacity));
+  const writer = board.writer();
+  const caches = Array.from({ length: WORKERS }, (_, worker) => writer.cache(writer.claim(worker, 0)));
+  const keys = new Int32Array(BLOCKS * 2);
+  const blocks = 2 * Math.ceil(capacity / 4 / BLOCKS) * BLOCKS;
+  for (let first = 0; first < blocks; first += BLOCKS) {
+    crypto.getRandomValues(keys);
+    tell(caches[(first / BLOCKS) % WORKERS]!, keys, BLOCKS, true);
+  }
+  const [stored, removed]: [number[], number[]] = [[], []];
+  const ids = new Uint32Array(TOKENS);
+  for (let i = -WARM_UP; i < rounds; i++) {
+    const cache = caches[(i + WARM_UP) % WORKERS]!;
+    crypto.getRandomValues(ids);
+    crypto.getRandomValues(keys); // the engine's hashes
+    let started = Bun.nanoseconds();
+    let position = -1;
+    let parent: RootKey = [1, 2];
+    for (let from = 0; from < BLOCKS; from += cache.mostTold) {
+      const count = Math.min(cache.mostTold, BLOCKS - from);
+      cache.hash(parent, ids, from * BLOCK, count, BLOCK);
+      position = cache.stored(count, position, keys, from);
+      parent = [cache.keys[2 * count - 2]!, cache.keys[2 * count - 1]!];
+    }
+    if (i >= 0) stored.push(Bun.nanoseconds() - started);
+    started = Bun.nanoseconds();
+    for (let from = 0; from < BLOCKS; from += cache.mostTold)
+      cache.removed(Math.min(cache.mostTold, BLOCKS - from), keys, from);
+    if (i >= 0) removed.push(Bun.nanoseconds() - started);
+  }
+  if (writer.stats().blocks !== blocks) throw new Error(`${writer.stats().blocks} blocks are left, not ${blocks}`);
+  return { stored: (at(stored, 0.5) * 1000) / BLOCKS, removed: (at(removed, 0.5) * 1000) / BLOCKS };
 }
 
 /** Bytes for each block of each worker, with a million blocks that so many workers hold each. */
@@ -129,16 +166,16 @@ function memory(holders: number) {
   const writer = board.writer();
   for (let worker = 0; worker < WORKERS; worker++) writer.claim(worker, 0);
   const keys = new Int32Array(BLOCKS * 2);
+  const caches = Array.from({ length: WORKERS }, (_, worker) => writer.cache(worker));
   for (let first = 0; first < blocks; first += BLOCKS) {
     crypto.getRandomValues(keys);
     const worker = (first / BLOCKS) % WORKERS;
-    for (let n = 0; n < holders; n++)
-      for (let i = 0; i < BLOCKS; i++) writer.add(keys[i * 2]!, keys[i * 2 + 1]!, (worker + n * 5) % WORKERS);
+    for (let n = 0; n < holders; n++) tell(caches[(worker + n * 5) % WORKERS]!, keys, BLOCKS);
   }
   const { evicted, dropped, sets } = writer.stats();
   const pairs = blocks * holders;
-  const index = board.memory.byteLength / pairs;
-  const engine = ENGINE_ROW_BYTES / ENGINE_LOAD;
+  const index = (board.memory.buffer.byteLength - board.capacity * board.hashBytes) / pairs;
+  const engine = board.hashBytes / ENGINE_LOAD;
   return { holders, pairs, evicted, dropped, sets, index, engine, bytes: index + engine };
 }
 
@@ -175,6 +212,7 @@ async function main(): Promise<void> {
       ["Held", "index", "tree of texts", "times as fast"],
       result.routed.map((row) => [row.kind, f(row.index_us), f(row.tree_us), f(row.ratio)]),
     )}`,
+    `An event of a prompt's blocks takes ${f(result.events.stored, 0)} ns for each block that is stored, hashing its ids included, and ${f(result.events.removed, 0)} ns for each that is removed.`,
     `Memory, with ${2 ** 20} blocks:\n\n${table(
       ["Workers that hold a block", "index, bytes", "engines' hashes", "for each block and worker", "thrown out"],
       memories.map((row) => [String(row.holders), f(row.index), f(row.engine), f(row.bytes), String(row.evicted)]),

@@ -17,7 +17,9 @@ export interface Boards {
 }
 
 /** Their memory, as it goes to a thread. */
-export type BoardsMemory = Readonly<Record<keyof Boards, SharedArrayBuffer>>;
+export interface BoardsMemory extends Readonly<Record<Exclude<keyof Boards, "prefix">, SharedArrayBuffer>> {
+  readonly prefix: WebAssembly.Memory;
+}
 
 export function createBoards(config: ServeConfig, threads: number): Boards {
   return {

@@ -1,17 +1,18 @@
 /** The prefix index as policies of one thread use it. */
 import type { PrefixBoard } from "../threads/prefix-board.ts";
-import type { ChainKeys, RootKey } from "../threads/prefix-types.ts";
+import type { ChainKeys, KeyRoom, RootKey } from "../threads/prefix-types.ts";
 import { chainInto, chainRoot } from "./chain.ts";
 import type { PrefixIndex } from "./policy.ts";
 
 /** Roots that are remembered. Those with a salt are not: clients make them up. */
 const MOST_ROOTS = 1024;
 /** Blocks that room is made for at first. */
-const FIRST_BLOCKS = 1024;
+const FIRST_BLOCKS = 8192;
 
 interface ReusedChain extends ChainKeys {
   keys: Int32Array;
   count: number;
+  room: KeyRoom;
 }
 
 export function prefixIndex(board: PrefixBoard, thread: number): PrefixIndex {
@@ -35,12 +36,16 @@ export function prefixIndex(board: PrefixBoard, thread: number): PrefixIndex {
     chain(root, ids, blockSize, media) {
       let chain = chains.get(blockSize);
       if (chain === undefined) {
-        chain = { keys: new Int32Array(FIRST_BLOCKS * 2), count: 0, blockSize };
+        const room = board.keys.newRoom(FIRST_BLOCKS);
+        chain = { keys: room.keys, count: 0, blockSize, room };
         chains.set(blockSize, chain);
       }
-      const cells = Math.floor(ids.length / blockSize) * 2;
-      if (cells > chain.keys.length) chain.keys = new Int32Array(2 ** Math.ceil(Math.log2(cells)));
-      chain.count = chainInto(chain.keys, root, ids, blockSize, media);
+      const blocks = Math.floor(ids.length / blockSize);
+      if (blocks * 2 > chain.keys.length) {
+        chain.room = board.keys.newRoom(2 ** Math.ceil(Math.log2(blocks)));
+        chain.keys = chain.room.keys;
+      }
+      chain.count = chainInto(board.keys, chain.room, root, ids, blockSize, media);
       return chain;
     },
 

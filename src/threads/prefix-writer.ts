@@ -1,47 +1,45 @@
 /** The index as control uses it. */
-import { Entry, Header, MAX_MEMBERS, Member, type PrefixCells, SET_BYTES } from "./prefix-layout.ts";
+import { TellingCache } from "./prefix-cache.ts";
+import type { PrefixKernel } from "./prefix-kernel/kernel.ts";
+import type { PrefixMemory } from "./prefix-memory.ts";
 import * as outbox from "./prefix-outbox.ts";
-import { PrefixSweep } from "./prefix-sweep.ts";
-import { bytesOf, PrefixTable } from "./prefix-table.ts";
-import type { PrefixStats, PrefixWriter, RootKey } from "./prefix-types.ts";
+import type { PrefixCache, PrefixStats, PrefixWriter } from "./prefix-types.ts";
 
 /** How often the lock is looked at: some tens of microseconds, longer than a thread has it. */
 const LOOKS = 5000;
 
+/** Of an index in which nobody was ever claimed. */
+const UNUSED: PrefixStats = { blocks: 0, places: 0, bytes: 0, sets: 0, evicted: 0, dropped: 0 };
+
+/** What control needs of the memory, once it is open. */
+interface Opened {
+  readonly board: PrefixMemory;
+  readonly kernel: PrefixKernel;
+  readonly owner: number;
+  readonly rings: readonly Int32Array[];
+}
+
 export class ControlPrefixes implements PrefixWriter {
-  private readonly table: PrefixTable;
-  private readonly sweeper: PrefixSweep;
-  private readonly owner: number;
+  private opened: Opened | undefined;
   /** Members that are hidden already, and are still to be taken out of the sets; those that are kept are shown again then. */
   private readonly toForget = new Map<number, { isReleased: boolean }>();
 
-  constructor(private readonly board: PrefixCells) {
-    this.table = new PrefixTable(board);
-    this.owner = board.threads + 1;
-    this.sweeper = new PrefixSweep(board, this.table, this.owner);
+  constructor(private readonly openBoard: () => PrefixMemory) {}
+
+  get isUsed(): boolean {
+    return this.opened !== undefined;
   }
 
   get capacity(): number {
-    return this.board.capacity;
+    return this.open().kernel.capacity();
   }
 
   claim(slot: number, rank: number): number {
-    const { board } = this;
+    const { kernel } = this.open();
     this.forgetAll();
-    for (let i = 1; i <= MAX_MEMBERS; i++) {
-      // numbers that were given back last come last, so that nobody still means the one before
-      const member = (board.load(Header.lastClaimed) + i) % MAX_MEMBERS;
-      const at = board.member(member);
-      if (board.load(at + Member.slot) !== 0) continue;
-      board.store(at + Member.slot, slot + 1);
-      board.store(at + Member.rank, rank);
-      board.store(Header.lastClaimed, member);
-      board.store(Header.membersEnd, Math.max(member + 1, board.load(Header.membersEnd)));
-      board.setBit(board.exact, member, false);
-      board.setBit(board.live, member, true);
-      return member;
-    }
-    throw new RangeError(`more than ${MAX_MEMBERS} workers and ranks`);
+    const member = kernel.claim(slot, rank);
+    if (member < 0) throw new RangeError(`more than ${kernel.MAX_MEMBERS.value} workers and ranks`);
+    return member;
   }
 
   release(member: number): void {
@@ -53,92 +51,68 @@ export class ControlPrefixes implements PrefixWriter {
   }
 
   setExact(member: number, isExact: boolean): void {
-    this.board.setBit(this.board.exact, member, isExact);
+    this.open().kernel.setExact(member, isExact);
   }
 
-  warm(keys: Int32Array, count: number): void {
-    this.table.warm(keys, 0, count);
+  cache(member: number): PrefixCache {
+    const { board, owner } = this.open();
+    return new TellingCache(board, member, owner, this);
   }
 
-  add(hi: number, lo: number, member: number): number {
-    const { board, table, owner } = this;
-    this.forgetAll();
-    let at = -1;
-    if (board.isLive(member) && board.tryLock(owner, LOOKS)) {
-      at = table.tell(hi, lo, member, board.load(Header.clock));
-      board.unlock(owner);
-    }
-    if (at < 0) board.add(Header.dropped, 1);
-    return at < 0 ? -1 : table.positionOf(at);
-  }
-
-  drop(position: number, hi: number, lo: number, member: number): boolean {
-    const { board, table, owner } = this;
-    this.forgetAll();
-    if (!this.isAt(position, hi, lo)) return false;
-    if (!board.tryLock(owner, LOOKS)) return false;
-    const isThere = this.isAt(position, hi, lo);
-    if (isThere) table.untell(table.cellOf(position), member);
-    board.unlock(owner);
-    return isThere;
-  }
-
-  keyAt(position: number): RootKey | undefined {
-    const { board } = this;
-    const at = this.table.cellOf(position);
-    const sets = board.load(at + Entry.sets);
-    return sets === 0 ? undefined : [board.load(at), board.load(at + Entry.lo)];
-  }
-
-  sweep(entries: number, now: number): void {
+  sweep(places: number, now: number): void {
+    const { kernel, owner } = this.open();
     const seconds = Math.floor(now / 1000);
-    this.board.store(Header.clock, seconds);
+    kernel.setClock(seconds);
     this.forgetAll();
-    this.sweeper.sweep(entries, seconds);
+    kernel.sweep(Math.ceil(places), seconds, owner);
+  }
+
+  sweepHashes(rows: number): boolean {
+    return this.open().kernel.sweepRows(rows) !== 0;
   }
 
   stats(): PrefixStats {
-    const { board } = this;
-    const blocks = board.load(Header.blocks);
-    const sets = board.load(Header.setsMade) - board.load(Header.freeSets);
+    if (this.opened === undefined) return UNUSED;
+    const { kernel } = this.opened;
     return {
-      blocks,
-      bytes: bytesOf(blocks) + sets * SET_BYTES,
-      sets,
-      evicted: board.load(Header.evicted),
-      dropped: board.load(Header.dropped),
+      blocks: kernel.blocks(),
+      places: kernel.used(),
+      bytes: kernel.bytesUsed(),
+      sets: kernel.setsKept(),
+      evicted: kernel.evicted(),
+      dropped: kernel.dropped(),
     };
   }
 
   drain(take: (member: number, keys: Int32Array, count: number, from: number) => void): void {
-    outbox.drain(this.board, take);
+    for (const ring of this.opened?.rings ?? []) outbox.drain(ring, take);
   }
 
-  private isAt(position: number, hi: number, lo: number): boolean {
-    const key = this.keyAt(position);
-    return key !== undefined && key[0] === hi && key[1] === lo;
+  /** Takes those who were hidden out of the sets, if the lock is free. */
+  forgetAll(): void {
+    const { toForget } = this;
+    const { kernel, owner } = this.open();
+    if (toForget.size === 0 || kernel.lock(owner, LOOKS) === 0) return;
+    for (const [member, { isReleased }] of toForget) kernel.forget(member, isReleased);
+    toForget.clear();
+    kernel.unlock(owner);
   }
 
   /** Hides it at once; it is taken out of the sets when the lock is free. */
   private forget(member: number, isReleased: boolean): void {
-    const { board } = this;
-    const at = board.member(member);
-    if (board.load(at + Member.slot) === 0) return;
-    board.setBit(board.live, member, false);
-    board.add(at + Member.generation, 1);
+    if (this.open().kernel.hide(member) === 0) return;
     this.toForget.set(member, { isReleased: isReleased || this.toForget.get(member)?.isReleased === true });
     this.forgetAll();
   }
 
-  private forgetAll(): void {
-    const { board, owner, toForget } = this;
-    if (toForget.size === 0 || !board.tryLock(owner, LOOKS)) return;
-    for (const [member, { isReleased }] of toForget) {
-      this.table.sets.remove(member);
-      if (isReleased) board.store(board.member(member) + Member.slot, 0);
-      else board.setBit(board.live, member, true);
+  private open(): Opened {
+    if (this.opened === undefined) {
+      const board = this.openBoard();
+      const { kernel } = board;
+      const threads = kernel.threads();
+      const rings = Array.from({ length: threads }, (_, thread) => board.ring(thread));
+      this.opened = { board, kernel, owner: threads + 1, rings };
     }
-    toForget.clear();
-    board.unlock(owner);
+    return this.opened;
   }
 }

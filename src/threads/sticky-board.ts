@@ -5,8 +5,7 @@
  * a slot [hash, two words; first member + 1 | second + 1 << 16; when it was used, in seconds]. Nobody locks: who takes a slot marks it
  * as taken, fills it, and lets it be seen by its hash.
  */
-import { MAX_MEMBERS } from "./prefix-layout.ts";
-import type { StickyTable } from "./prefix-types.ts";
+import { MAX_MEMBERS, type StickyTable } from "./prefix-types.ts";
 
 // The header: the seed of the hashes in two words, keys, the bucket that is tidied up next.
 const KEYS = 2;

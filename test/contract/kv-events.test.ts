@@ -10,16 +10,17 @@ import type { Engine } from "../../src/engines/engine.ts";
 import { type FleetControl, startFleetControl } from "../../src/fleet/control.ts";
 import { staticSource } from "../../src/fleet/discovery/static.ts";
 import type { FleetSnapshot, WorkerEntry } from "../../src/fleet/snapshot.ts";
-import { chainBlock, chainRoot } from "../../src/routing/chain.ts";
+import { chainRoot } from "../../src/routing/chain.ts";
 import type { RankContents } from "../../src/simulator/kv/contents.ts";
 import { simulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/simulator.ts";
 import { createLogger } from "../../src/telemetry/log.ts";
 import { FleetBoard } from "../../src/threads/fleet-board.ts";
 import { PrefixBoard } from "../../src/threads/prefix-board.ts";
-import type { PrefixReader } from "../../src/threads/prefix-types.ts";
+import type { ChainKeys, PrefixReader } from "../../src/threads/prefix-types.ts";
 import { demoModelFiles } from "../../src/tokenizer/demo-model.ts";
 import { testCompute } from "../support/control.ts";
+import { chainOf } from "../support/prefix.ts";
 
 setDefaultTimeout(60_000);
 
@@ -92,31 +93,28 @@ async function until(condition: () => boolean, what: string | (() => string)): P
     if (Date.now() - start > 25_000) throw new Error(`not in time: ${typeof what === "string" ? what : what()}`);
 }
 
-/** Keys of all blocks of a cache, in our chain, in blocks of the engine's size. */
-function keysOf({ blocks, blockSize }: RankContents): readonly Int32Array[] {
-  const root = chainRoot(MODEL, blockSize);
-  const byHash = new Map<string, Int32Array>();
-  for (const { hash, parent, tokenIds } of blocks) {
-    const before = parent === null ? root : byHash.get(parent)!;
-    const key = new Int32Array(2);
-    chainBlock(before[0]!, before[1]!, Uint32Array.from(tokenIds), 0, blockSize, key);
-    byHash.set(hash, key);
-  }
-  return [...byHash.values()];
+/** For each block of a cache the chain that ends with it, in blocks of the engine's size. */
+function chainsOf({ blocks, blockSize }: RankContents): readonly ChainKeys[] {
+  const byHash = new Map<string, readonly number[]>();
+  for (const { hash, parent, tokenIds } of blocks)
+    byHash.set(hash, [...(parent === null ? [] : byHash.get(parent)!), ...tokenIds]);
+  return [...byHash.values()].map((ids) => chainOf(chainRoot(MODEL, blockSize), Uint32Array.from(ids), blockSize));
 }
 
-const holds = (reader: PrefixReader, keys: Int32Array, member: number): boolean =>
-  reader.match({ keys, count: 1, blockSize: 16 }).depth(member) === 1;
+const lastKey = ({ keys }: ChainKeys): string => keys.slice(-2).join();
+
+const holds = (reader: PrefixReader, chain: ChainKeys, member: number): boolean =>
+  reader.match(chain).depth(member) === chain.count;
 
 /** How the index differs from the caches of some engines, each with the members of its ranks. */
 function differences({ reader, index }: Fleet, caches: readonly (readonly [RankContents, number])[]): string {
   const problems: string[] = [];
   const all = new Set<string>();
   for (const [contents, member] of caches) {
-    const keys = keysOf(contents);
-    for (const key of keys) all.add(key.join());
-    const missing = keys.filter((key) => !holds(reader, key, member)).length;
-    if (missing > 0) problems.push(`${missing} of ${keys.length} blocks of member ${member} are missing`);
+    const chains = chainsOf(contents);
+    for (const chain of chains) all.add(lastKey(chain));
+    const missing = chains.filter((chain) => !holds(reader, chain, member)).length;
+    if (missing > 0) problems.push(`${missing} of ${chains.length} blocks of member ${member} are missing`);
   }
   const writer = index.writer();
   writer.sweep(index.capacity, Date.now()); // what nobody holds takes its place until then
@@ -144,7 +142,7 @@ async function agrees(of: Fleet, ...engines: readonly Simulator[]): Promise<void
 const held = (of: Fleet, engine: Simulator): number =>
   engine.blocks().flatMap((contents, rank) => {
     const its = members(of.workers(engine.port));
-    return keysOf(contents).filter((key) => holds(of.reader, key, its[rank] ?? its[0]!));
+    return chainsOf(contents).filter((chain) => holds(of.reader, chain, its[rank] ?? its[0]!));
   }).length;
 
 /** A stream of random prompts that share beginnings. */
@@ -275,15 +273,7 @@ test("sglang with pages of one token: the index has whole blocks of sixteen of t
   await generate(engine, first, 40);
   await until(() => of.workers(simulator.port)[0]?.blockSize === 16, "its size");
   const [member] = members(of.workers(simulator.port));
-  const depth = (ids: Uint32Array) => {
-    const keys = new Int32Array(2 * Math.floor(ids.length / 16));
-    let [hi, lo] = chainRoot(MODEL, 16);
-    for (let i = 0; i < keys.length / 2; i++) {
-      chainBlock(hi, lo, ids, 16 * i, 16, keys, 2 * i);
-      [hi, lo] = [keys[2 * i]!, keys[2 * i + 1]!];
-    }
-    return of.reader.match({ keys, count: keys.length / 2, blockSize: 16 }).depth(member!);
-  };
+  const depth = (ids: Uint32Array) => of.reader.match(chainOf(chainRoot(MODEL, 16), ids, 16)).depth(member!);
   await until(() => depth(first) === Math.floor(first.length / 16), "the prompt");
   // the next turn of the same talk goes on in the middle of a block
   const longer = Uint32Array.from([...first, ...prompts(4)(), ...prompts(5)()]);
@@ -308,8 +298,8 @@ describe("ranks", () => {
     const was = members(of.workers(simulator.port));
     await of.remove(id!);
     await until(() => of.workers(simulator.port).length === 0, "its leave");
-    const keys = simulator.blocks().flatMap(keysOf);
-    expect(was.flatMap((member) => keys.filter((key) => holds(of.reader, key, member)))).toEqual([]);
+    const chains = simulator.blocks().flatMap(chainsOf);
+    expect(was.flatMap((member) => chains.filter((chain) => holds(of.reader, chain, member)))).toEqual([]);
   });
 
   test("are one cache without", async () => {
@@ -445,7 +435,7 @@ describe("over ZeroMQ", () => {
     await until(() => simulator.blocks()[0]!.blocks.length > 0, "its blocks");
     const [member] = members(of.workers(names.port!));
     const isKnown = () =>
-      simulator.blocks().every((rank) => keysOf(rank).every((key) => holds(of.reader, key, member!)));
+      simulator.blocks().every((rank) => chainsOf(rank).every((chain) => holds(of.reader, chain, member!)));
     await until(isKnown, "what it tells under its names");
     expect(of.workers(names.port!).map(({ model, cacheName }) => [model, cacheName])).toEqual([
       ["the-last-of-names", { model: MODEL }],

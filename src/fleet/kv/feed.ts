@@ -3,9 +3,10 @@ import type { RankLoad } from "../../engines/admin.ts";
 import { hashCount, type KvBatch, type KvEnd, type KvSource, type KvSubscription } from "../../engines/kv-events.ts";
 import type { Logger } from "../../telemetry/log.ts";
 import type { MetricRegistry } from "../../telemetry/registry.ts";
+import type { PrefixWriter } from "../../threads/prefix-types.ts";
 import type { Clock } from "../clock.ts";
 import { KvCursor } from "./cursor.ts";
-import { CacheMirror, type KvTally, type MirrorStores } from "./mirror.ts";
+import { CacheMirror, type KvTally } from "./mirror.ts";
 import type { Work, WorkQueue } from "./work.ts";
 
 const FIRST_PAUSE_MS = 100;
@@ -21,7 +22,7 @@ export interface FeedSurroundings {
   readonly log: Logger;
   readonly metrics: MetricRegistry;
   readonly work: WorkQueue;
-  readonly stores: MirrorStores;
+  readonly index: PrefixWriter;
 }
 
 /** The worker whose events they are. */
@@ -71,7 +72,7 @@ export class KvFeed {
   ) {
     const { url, model, members } = worker;
     const tally = tallyOf(around.metrics, url);
-    this.mirrors = members.map((member) => new CacheMirror(around.stores, member, model, tally));
+    this.mirrors = members.map((member) => new CacheMirror(around.index, member, model, tally));
     this.subscribe();
   }
 
@@ -224,7 +225,7 @@ export class KvFeed {
       if (isWhole === this.exact.has(member)) continue;
       if (isWhole) this.exact.add(member);
       else this.exact.delete(member);
-      this.around.stores.index.setExact(member, isWhole);
+      this.around.index.setExact(member, isWhole);
     }
   }
 

@@ -1,14 +1,11 @@
 /** What one cache tells by its events, written into the prefix index under the keys that prompts have there. */
 import { hashCount, type KvEvent, type KvRemoved, type KvStored } from "../../engines/kv-events.ts";
-import { chainBlock, chainMedia, chainRoot, textKey } from "../../routing/chain.ts";
-import type { PrefixWriter, RootKey } from "../../threads/prefix-types.ts";
-import { type EngineTable, type KnownBlock, keyPartOf } from "./engine-table.ts";
+import { chainMedia, chainRoot, textKey } from "../../routing/chain.ts";
+import type { KnownBlock, PrefixCache, PrefixWriter, RootKey } from "../../threads/prefix-types.ts";
 import { Pages } from "./pages.ts";
 
 /** Smallest block of the index: engines may have pages of a single token. */
 const SMALLEST = 16;
-/** Blocks between two looks at the clock. */
-const SLICE = 256;
 
 /** The size of the index's blocks for an engine's: the same, or as many of them as make a block of at least 16 tokens. */
 export const indexBlockSize = (engineSize: number): number =>
@@ -25,52 +22,35 @@ export interface KvTally {
   cleared(): void;
 }
 
-/** All mirrors of a process write one index, and share the table of the engines' hashes. */
-export interface MirrorStores {
-  readonly index: PrefixWriter;
-  readonly engine: EngineTable;
-}
-
 export class CacheMirror {
   /** Tokens of a block in the index, by what was told last; undefined: nothing yet. */
   blockSize: number | undefined;
   /** Tokens of the engine's own blocks; 0: the next one tells. */
   private engineSize = 0;
-  private owner: number;
+  private readonly cache: PrefixCache;
   private readonly roots = new Map<string, RootKey>();
   private readonly pages: Pages;
-  private readonly key = new Int32Array(2);
-  /** Keys of the blocks at hand. */
-  private readonly chain = new Int32Array(2 * SLICE);
-  private readonly isStale: (position: number, keyPart: number) => boolean;
 
   constructor(
-    private readonly stores: MirrorStores,
+    index: PrefixWriter,
     readonly member: number,
     private readonly model: string,
     private readonly tally: KvTally,
   ) {
-    this.owner = stores.engine.open();
-    this.pages = new Pages(this);
-    this.isStale = (position, keyPart) => {
-      const key = stores.index.keyAt(position);
-      return key === undefined || keyPartOf(key[0]) !== keyPart;
-    };
+    this.cache = index.cache(member);
+    this.pages = new Pages(this, this.cache);
   }
 
   /** All that it told is void. */
   clear(): void {
-    const { index, engine } = this.stores;
-    index.clear(this.member);
-    engine.close(this.owner);
-    this.owner = engine.open();
+    this.cache.clear();
     this.pages.clear();
     this.engineSize = 0;
   }
 
   /** The cache is no more. */
   close(): void {
-    this.stores.engine.close(this.owner);
+    this.cache.close();
   }
 
   /** Applies the events of a batch in order; gives way after each slice. */
@@ -99,49 +79,65 @@ export class CacheMirror {
   }
 
   private *stored(event: KvStored): Generator<void, void, void> {
-    const { hashes: words, tokenIds, blockSize, media } = event;
-    const count = hashCount(words);
-    const parent = event.parent === undefined ? this.root(event) : this.keyOf(event.parent[0]!, event.parent[1]!);
+    const { hashes, tokenIds, blockSize, media } = event;
+    const all = hashCount(hashes);
+    const parent = this.behind(event);
     if (parent === undefined) {
-      this.orphan(count);
+      this.orphan(all);
       return;
     }
-    const { key, chain } = this;
-    const { index, engine } = this.stores;
-    let [hi, lo] = parent;
-    for (let from = 0; from < count; from += SLICE) {
-      const to = Math.min(count, from + SLICE);
-      for (let i = from; i < to; i++) {
-        chainBlock(hi, lo, tokenIds, i * blockSize, blockSize, key);
-        for (const identifier of media?.[i] ?? []) this.show(identifier);
-        hi = key[0]!;
-        lo = key[1]!;
-        chain[2 * (i - from)] = hi;
-        chain[2 * (i - from) + 1] = lo;
-      }
-      index.warm(chain, to - from);
-      engine.warm(this.owner, words, from, to);
-      for (let i = from; i < to; i++)
-        this.add(chain[2 * (i - from)]!, chain[2 * (i - from) + 1]!, words[2 * i]!, words[2 * i + 1]!);
-      if (to < count) yield;
+    const { cache } = this;
+    let { position, key } = parent;
+    this.tally.stored(all);
+    for (let from = 0; from < all; from += cache.mostTold) {
+      const count = Math.min(all - from, cache.mostTold);
+      if (media === undefined) cache.hash(key, tokenIds, from * blockSize, count, blockSize);
+      else this.hashShown(key, event, from, count);
+      key = [cache.keys[2 * count - 2]!, cache.keys[2 * count - 1]!];
+      position = cache.stored(count, position, hashes, from);
+      if (position < 0) return; // the index has counted it
+      if (from + count < all) yield;
     }
   }
 
-  private *removed({ hashes: words }: KvRemoved): Generator<void, void, void> {
-    const count = hashCount(words);
-    for (let from = 0; from < count; from += SLICE) {
-      const to = Math.min(count, from + SLICE);
-      this.stores.engine.warm(this.owner, words, from, to);
-      for (let i = from; i < to; i++) {
-        const [low, high] = [words[2 * i]!, words[2 * i + 1]!];
-        if (this.remove(low, high) || this.pages.removed(low, high)) this.tally.removed(1);
-        else this.tally.ignored(1);
+  /** Keys of blocks some of which show media. */
+  private hashShown(parent: RootKey, { tokenIds, blockSize, media }: KvStored, from: number, count: number): void {
+    const { cache } = this;
+    let key = parent;
+    for (let i = 0; i < count; i++) {
+      cache.hash(key, tokenIds, (from + i) * blockSize, 1, blockSize, i);
+      for (const identifier of media?.[from + i] ?? []) {
+        const [hi, lo] = textKey(identifier);
+        chainMedia(cache.keys, 2 * i, hi, lo);
       }
-      if (to < count) yield;
+      key = [cache.keys[2 * i]!, cache.keys[2 * i + 1]!];
     }
   }
 
-  root({ lora, cacheSalt }: KvStored): RootKey {
+  private *removed({ hashes }: KvRemoved): Generator<void, void, void> {
+    const { cache } = this;
+    const all = hashCount(hashes);
+    for (let from = 0; from < all; from += cache.mostTold) {
+      const count = Math.min(all - from, cache.mostTold);
+      const known = cache.removed(count, hashes, from);
+      let removed = 0;
+      for (let i = 0; i < count; i++) {
+        const at = 2 * (from + i);
+        if (known[i] === 1 || this.pages.removed(hashes[at]!, hashes[at + 1]!)) removed++;
+      }
+      if (removed > 0) this.tally.removed(removed);
+      if (removed < count) this.tally.ignored(count - removed);
+      if (from + count < all) yield;
+    }
+  }
+
+  /** What the blocks of an event follow; undefined: it is not in the index any more. */
+  behind(event: KvStored): KnownBlock | undefined {
+    const { parent } = event;
+    return parent === undefined ? { position: -1, key: this.root(event) } : this.cache.find(parent[0]!, parent[1]!);
+  }
+
+  private root({ lora, cacheSalt }: KvStored): RootKey {
     const size = this.blockSize!;
     if (cacheSalt !== undefined) return chainRoot(this.model, size, lora, cacheSalt);
     const name = `${size} ${lora === undefined ? "" : `+${lora}`}`;
@@ -158,43 +154,9 @@ export class CacheMirror {
     this.tally.orphan(blocks);
   }
 
-  /** Takes what a medium shows into the key at hand. */
-  private show(identifier: string): void {
-    const [hi, lo] = textKey(identifier);
-    chainMedia(this.key, 0, hi, lo);
-  }
-
-  /** The key of a block that the engine knows by a hash; undefined: it is not in the index any more. */
-  keyOf(hashLow: number, hashHigh: number): RootKey | undefined {
-    return this.known(hashLow, hashHigh)?.key;
-  }
-
-  /** A block of the index, and the words of the hash that the engine knows it by. */
-  add(hi: number, lo: number, hashLow: number, hashHigh: number): void {
-    const { index, engine } = this.stores;
+  /** The first block of the cache's `keys`, and the words of the hash that the engine knows it by; gives where it is, below 0 if nowhere. */
+  add(parent: number, hash: Int32Array): number {
     this.tally.stored(1);
-    const position = index.add(hi, lo, this.member);
-    if (position < 0) return; // the index has counted it
-    if (!engine.put(this.owner, hashLow, hashHigh, position, keyPartOf(hi), this.isStale))
-      index.drop(position, hi, lo, this.member); // rather unknown than never forgotten
-  }
-
-  /** False: the hash is not known. */
-  private remove(hashLow: number, hashHigh: number): boolean {
-    const { index, engine } = this.stores;
-    const known = this.known(hashLow, hashHigh);
-    if (known === undefined) return false;
-    if (engine.take(known.row)) index.drop(known.position, known.key[0], known.key[1], this.member);
-    return true;
-  }
-
-  private known(hashLow: number, hashHigh: number): (KnownBlock & { readonly key: RootKey }) | undefined {
-    const { index, engine } = this.stores;
-    const known = engine.find(this.owner, hashLow, hashHigh);
-    if (known === undefined) return undefined;
-    const key = index.keyAt(known.position);
-    if (key !== undefined && keyPartOf(key[0]) === known.keyPart) return { ...known, key };
-    engine.drop(known.row); // the index has thrown it out
-    return undefined;
+    return this.cache.stored(1, parent, hash);
   }
 }

@@ -2,7 +2,7 @@
  * Where pages end within blocks of the index, for a cache whose pages are smaller: what is before the block, and its ids up to there. What
  * two prompts have in common may end at any page, so all are remembered until many others have come, or were gone on from, since.
  */
-import type { RootKey } from "../../threads/prefix-types.ts";
+import type { KnownBlock } from "../../threads/prefix-types.ts";
 
 /** Blocks that are remembered: with the rows of their pages some 260 bytes each, once they have come. */
 const BLOCKS = 16_384;
@@ -17,8 +17,8 @@ const MOST_IDS = 32;
 
 /** A place inside a block. */
 export interface OpenEnd {
-  /** Key of the block before, or the root. */
-  readonly key: RootKey;
+  /** The block before; at -1: the root. */
+  readonly before: KnownBlock;
   /** Ids of the block up to here; valid until the next call. */
   readonly ids: Uint32Array;
 }
@@ -27,7 +27,8 @@ export class PageTable {
   // pages of shared memory that were never written to take no room
   private readonly rows = new Int32Array(new SharedArrayBuffer(BUCKETS * BUCKET * Row.SIZE * 4));
   private readonly ids: Uint32Array;
-  private readonly keys = new Int32Array(new SharedArrayBuffer(BLOCKS * 2 * 4));
+  /** Of the block before each: its key, and where it is. */
+  private readonly before = new Int32Array(new SharedArrayBuffer(BLOCKS * 3 * 4));
   /** Number of the newest block. */
   private newest = 0;
 
@@ -36,12 +37,13 @@ export class PageTable {
     this.ids = new Uint32Array(new SharedArrayBuffer(BLOCKS * size * 4));
   }
 
-  /** A new block behind the one of a key, of which these ids are known. */
-  begin(hi: number, lo: number, ids: Uint32Array): void {
+  /** A new block behind another, of which these ids are known. */
+  begin({ position, key }: KnownBlock, ids: Uint32Array): void {
     this.newest = (this.newest + 1) % NUMBERS;
     const at = this.newest % BLOCKS;
-    this.keys[2 * at] = hi;
-    this.keys[2 * at + 1] = lo;
+    this.before[3 * at] = key[0];
+    this.before[3 * at + 1] = key[1];
+    this.before[3 * at + 2] = position;
     this.ids.set(ids, at * this.size);
   }
 
@@ -63,7 +65,10 @@ export class PageTable {
     const at = Math.floor(end / MOST_IDS) % BLOCKS;
     const start = at * this.size;
     return {
-      key: [this.keys[2 * at]!, this.keys[2 * at + 1]!],
+      before: {
+        position: this.before[3 * at + 2]!,
+        key: [this.before[3 * at]!, this.before[3 * at + 1]!],
+      },
       ids: this.ids.subarray(start, start + (end % MOST_IDS)),
     };
   }

@@ -6,7 +6,6 @@ import type { PrefixWriter } from "../../threads/prefix-types.ts";
 import type { Clock } from "../clock.ts";
 import { type LoadBoard, tellRankLoad } from "../rank-loads.ts";
 import { type Answering, slotsOf, type WorkerRecord } from "../worker-record.ts";
-import { EngineTable } from "./engine-table.ts";
 import { KvFeed } from "./feed.ts";
 import { type Work, type WorkQueue, workQueue } from "./work.ts";
 
@@ -49,8 +48,7 @@ export interface KvWatchOptions {
 /** Subscribes to every worker that has KV events, and tends the index. */
 export function watchKvEvents(options: KvWatchOptions): KvWatch {
   const { workers, useful, index, board, clock, log, metrics, publish, work = workQueue() } = options;
-  const engine = new EngineTable(index.capacity);
-  const around = { clock, log, metrics, work, stores: { index, engine } };
+  const around = { clock, log, metrics, work, index };
   const feeds = new Map<WorkerRecord, KvFeed>();
   let callOff = clock.after(TEND_MS, tend);
 
@@ -60,14 +58,15 @@ export function watchKvEvents(options: KvWatchOptions): KvWatch {
   }
 
   function* tended(): Work {
+    if (!index.isUsed) return;
     const { capacity } = index;
-    const { blocks } = index.stats();
+    const { places } = index.stats();
     index.sweep(0, clock.now());
-    if (blocks < SPARSE * capacity && !engine.sweep(PIECE)) return;
-    const isFull = blocks > FULL * capacity;
+    if (places < SPARSE * capacity && !index.sweepHashes(PIECE)) return;
+    const isFull = places > FULL * capacity;
     for (let left = Math.ceil(capacity / (isFull ? PARTS_WHEN_FULL : PARTS)); left > 0; left -= PIECE) {
       index.sweep(Math.min(left, PIECE), clock.now());
-      engine.sweep(PIECE);
+      index.sweepHashes(PIECE);
       yield;
     }
   }

@@ -12,7 +12,7 @@ import type { ChoiceNote, LeaseAsk, RouteTrace } from "../../../src/fleet/lease.
 import { defaultRules } from "../../../src/fleet/routing.ts";
 import type { WorkerEntry } from "../../../src/fleet/snapshot.ts";
 import { FleetView } from "../../../src/fleet/view.ts";
-import { chainInto, chainRoot } from "../../../src/routing/chain.ts";
+import { chainRoot } from "../../../src/routing/chain.ts";
 import type { PolicyName } from "../../../src/routing/policy.ts";
 import { prefixIndex } from "../../../src/routing/prefix-index.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
@@ -20,6 +20,7 @@ import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
 import type { PrefixWriter } from "../../../src/threads/prefix-types.ts";
 import { StickyBoard } from "../../../src/threads/sticky-board.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { chainOf, TestCaches } from "../../support/prefix.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 import { modelEntry } from "../server/gateway.ts";
 
@@ -149,9 +150,7 @@ describe("a prompt", () => {
     const [one, two] = [worker("one", { sendsEvents: true }), worker("two", { sendsEvents: true })];
     serve(one, two);
     const { tokenIds } = prompt(1).route!;
-    const index = prefixIndex(PrefixBoard.create(1, 1), 0); // keys are the same everywhere
-    const { keys, count } = index.chain(index.root("m", 16), tokenIds!, 16);
-    for (let i = 0; i < count; i++) writer.add(keys[2 * i]!, keys[2 * i + 1]!, two.member!);
+    new TestCaches(writer).tell(chainOf(chainRoot("m", 16), tokenIds!, 16), two.member!);
     const place = lease(prompt(1));
     expect(place.worker.id).toBe("two");
     // the last token is always computed, and so is its block
@@ -167,9 +166,7 @@ describe("a prompt", () => {
     serve(plain, aliased, tuned);
     const tell = ({ member }: WorkerEntry, seed: number, blocks: number, model: string, lora?: string) => {
       const ids = Uint32Array.from({ length: blocks * 16 }, (_, i) => seed * 1_000_003 + i);
-      const keys = new Int32Array(2 * blocks);
-      chainInto(keys, chainRoot(model, 16, lora), ids, 16);
-      for (let i = 0; i < blocks; i++) writer.add(keys[2 * i]!, keys[2 * i + 1]!, member!);
+      new TestCaches(writer).tell(chainOf(chainRoot(model, 16, lora), ids, 16), member!);
     };
     const matched = (seed: number) => explain(prompt(seed)).candidates.map(({ matchedTokens }) => matchedTokens);
     tell(plain, 1, 50, "m");
@@ -429,9 +426,7 @@ describe("an explanation", () => {
     const [one, two] = [worker("one", { sendsEvents: true }), worker("two")];
     serve(one, two);
     const { tokenIds } = prompt(1, 320).route!;
-    const index = prefixIndex(PrefixBoard.create(1, 1), 0);
-    const { keys } = index.chain(index.root("m", 16), tokenIds!, 16);
-    for (let i = 0; i < 5; i++) writer.add(keys[2 * i]!, keys[2 * i + 1]!, one.member!);
+    new TestCaches(writer).tell(chainOf(chainRoot("m", 16), tokenIds!, 16), one.member!, 0, 5);
     lease({ route: { tokenIds: tokenIds!.subarray(0, 160), tokens: 160, target: "two" } });
     expect(explain(prompt(1, 320))).toMatchObject({
       model: "m",
@@ -454,12 +449,10 @@ describe("an explanation", () => {
     const [one, other] = [worker("one"), worker("two", { model: "another" })];
     serve(one, worker("three"));
     const ids = prompt(1).route!.tokenIds!;
-    const keys = new Int32Array(200);
-    chainInto(keys, chainRoot("m", 16), ids, 16);
-    for (let i = 0; i < 60; i++) {
-      writer.add(keys[2 * i]!, keys[2 * i + 1]!, one.member!);
-      if (i < 30) writer.add(keys[2 * i]!, keys[2 * i + 1]!, other.member!);
-    }
+    const caches = new TestCaches(writer);
+    const chain = chainOf(chainRoot("m", 16), ids, 16);
+    caches.tell(chain, one.member!, 0, 60);
+    caches.tell(chain, other.member!, 0, 30);
     expect(explain(prompt(1)).spans).toEqual([{ fromBlock: 0, toBlock: 60, exact: ["one"], guessed: [] }]);
   });
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { chainBlock, chainInto, chainMedia, chainRoot, textKey } from "../../../src/routing/chain.ts";
+import { chainMedia, chainRoot, textKey } from "../../../src/routing/chain.ts";
+import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import { chainOf } from "../../support/prefix.ts";
 import { random } from "../generation/random.ts";
 
 const { below } = random(5);
@@ -9,11 +11,17 @@ function keysOf(
   tokens: Uint32Array,
   size = 16,
   root = chainRoot("model", size),
-  media?: Parameters<typeof chainInto>[4],
+  media?: Parameters<typeof chainOf>[3],
 ) {
-  const keys = new Int32Array(1200);
-  const count = chainInto(keys, root, tokens, size, media);
+  const { keys, count } = chainOf(root, tokens, size, media);
   return Array.from({ length: count }, (_, i) => `${keys[i * 2]} ${keys[i * 2 + 1]}`);
+}
+const { keys: maker } = PrefixBoard.create(1, 1);
+const room = maker.newRoom(1);
+/** The key of one block of 16 ids. */
+function blockKey([hi, lo]: readonly [number, number], block: number): readonly [number, number] {
+  maker.hash(ids, block * 16, 1, 16, hi, lo, room);
+  return [room.keys[0]!, room.keys[1]!];
 }
 /** Blocks from the front that are the same. */
 const shared = (one: readonly string[], other: readonly string[]) => {
@@ -69,10 +77,10 @@ describe("a chain", () => {
 
   test("can be made block by block", () => {
     const keys = keysOf(ids);
-    const key = new Int32Array(chainRoot("model", 16));
+    let key = chainRoot("model", 16);
     for (let i = 0; i < keys.length; i++) {
-      chainBlock(key[0]!, key[1]!, ids, i * 16, 16, key);
-      expect(`${key[0]} ${key[1]}`).toBe(keys[i]!);
+      key = blockKey(key, i);
+      expect(key.join(" ")).toBe(keys[i]!);
     }
   });
 
@@ -81,14 +89,14 @@ describe("a chain", () => {
     expect(chainRoot("model", 16, "adapter", "salt")).toEqual(chainRoot("model", 16, "adapter", "salt"));
     expect(keysOf(Uint32Array.from({ length: 40 }, (_, i) => i * i))).toMatchInlineSnapshot(`
       [
-        "1383172198 1056493898",
-        "993988894 -1965307947",
+        "-1971342520 -1521911617",
+        "-929307230 902136893",
       ]
     `);
     expect(chainRoot("model", 16)).toMatchInlineSnapshot(`
       [
-        -926793500,
-        622023061,
+        1505403974,
+        -874003523,
       ]
     `);
   });
@@ -147,21 +155,20 @@ describe("media", () => {
 
   test("are taken in as an engine's events tell of them, block by block", () => {
     const [hi, lo] = textKey("a");
-    const key = new Int32Array(chainRoot("model", 16));
+    let key = chainRoot("model", 16);
     const keys = keysOf(ids, 16, undefined, [span(20, 40, "a")]);
     for (let i = 0; i < 4; i++) {
-      chainBlock(key[0]!, key[1]!, ids, i * 16, 16, key);
-      if (i === 1 || i === 2) chainMedia(key, 0, hi, lo);
-      expect(`${key[0]} ${key[1]}`).toBe(keys[i]!);
+      const shown = Int32Array.from(blockKey(key, i));
+      if (i === 1 || i === 2) chainMedia(shown, 0, hi, lo);
+      key = [shown[0]!, shown[1]!];
+      expect(key.join(" ")).toBe(keys[i]!);
     }
   });
 });
 
 test("keys are spread evenly, whatever ids look like", () => {
   for (const make of [(i: number) => i, (i: number) => i * 1024, (i: number) => (i % 2 === 0 ? 0 : i), () => 0]) {
-    const keys = new Int32Array(2 * 40_000);
-    const count = chainInto(
-      keys,
+    const { keys, count } = chainOf(
       chainRoot("model", 4),
       Uint32Array.from({ length: 160_000 }, (_, i) => make(i)),
       4,

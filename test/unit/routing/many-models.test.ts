@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { prefixIndex } from "../../../src/routing/prefix-index.ts";
 import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import { TestCaches } from "../../support/prefix.ts";
 import { random } from "../generation/random.ts";
 
 const NOW = 1_800_000_000_000;
@@ -13,6 +14,7 @@ const BLOCKS = 20;
 test("each has the depths that were written of it, told and guessed, and goes alone", () => {
   const board = PrefixBoard.create(1, 16);
   const writer = board.writer();
+  const caches = new TestCaches(writer);
   const index = prefixIndex(board, 0);
   const { below } = random(11);
   const prompts = [1, 2].map(() => Uint32Array.from({ length: BLOCKS * 16 }, () => below(150_000)));
@@ -34,8 +36,7 @@ test("each has the depths that were written of it, told and guessed, and goes al
         const depth = below(BLOCKS + 1);
         const isTold = below(2) === 0;
         const { keys } = chainOf(space, prompt);
-        if (isTold)
-          for (let i = 0; i < depth; i++) expect(writer.add(keys[2 * i]!, keys[2 * i + 1]!, member)).not.toBe(-1);
+        if (isTold) expect(caches.tell({ keys, count: depth }, member)).toBe(depth);
         else index.promise({ keys, count: depth, blockSize: 16 }, 0, member, NOW);
         return { depth, isTold };
       }),
@@ -56,6 +57,6 @@ test("each has the depths that were written of it, told and guessed, and goes al
       }
   };
   agrees();
-  for (const member of workers[7]!) writer.release(member);
+  for (const member of workers[7]!) caches.release(member);
   agrees(7);
 });

@@ -4,14 +4,14 @@
  */
 import "../../../src/threads/serving-thread.ts";
 import type { ToThread } from "../../../src/threads/messages.ts";
-import { PrefixCells } from "../../../src/threads/prefix-layout.ts";
+import { instantiate } from "../../../src/threads/prefix-kernel/kernel.ts";
 
 declare const self: Worker;
 
 const serve = self.onmessage;
 const orders = new BroadcastChannel("mortal-thread");
 let thread = -1;
-let index: SharedArrayBuffer | undefined;
+let index: WebAssembly.Memory | undefined;
 
 self.onmessage = (event: MessageEvent<ToThread>) => {
   if (event.data.type === "start") {
@@ -25,6 +25,6 @@ orders.onmessage = ({ data }: MessageEvent<number | { readonly hang?: number; re
   if (typeof data !== "object") return;
   if (data.hang === thread) for (;;);
   if (data.dieWriting !== thread) return;
-  while (!new PrefixCells(index!).tryLock(thread + 1, 1000));
+  while (instantiate(index!).lock(thread + 1, 1000) === 0);
   process.exit(1);
 };

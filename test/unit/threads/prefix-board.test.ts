@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_MEMBERS, PrefixBoard } from "../../../src/threads/prefix-board.ts";
-import type { ChainKeys, PrefixMatch } from "../../../src/threads/prefix-types.ts";
+import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import { type ChainKeys, MAX_MEMBERS, type PrefixMatch } from "../../../src/threads/prefix-types.ts";
+import { TestCaches } from "../../support/prefix.ts";
 import { random } from "../generation/random.ts";
-import { blockOf, chains, PrefixModel } from "./prefix-model.ts";
+import { chains, PrefixModel } from "./prefix-model.ts";
 
 const START = 1_800_000_000_000;
 
@@ -10,11 +11,8 @@ function index(megabytes = 16) {
   const board = PrefixBoard.create(2, megabytes);
   const writer = board.writer();
   writer.sweep(0, START);
-  return { board, writer, reader: PrefixBoard.open(board.memory).reader(0) };
+  return { board, writer, caches: new TestCaches(writer), reader: PrefixBoard.open(board.memory).reader(0) };
 }
-
-const addAll = (writer: ReturnType<typeof index>["writer"], { keys, count }: ChainKeys, member: number): number[] =>
-  Array.from({ length: count }, (_, i) => writer.add(keys[i * 2]!, keys[i * 2 + 1]!, member));
 
 const depths = (match: PrefixMatch, members: readonly number[]) => members.map((member) => match.depth(member));
 
@@ -25,9 +23,9 @@ describe("a chain", () => {
   test("is long enough to tell", () => expect(chain.count).toBeGreaterThan(10));
 
   test("is held as far as a member told, or as it was sent there", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     const [one, other, third] = [writer.claim(7, 0), writer.claim(7, 1), writer.claim(8, 0)];
-    addAll(writer, half, one);
+    caches.tell(half, one);
     reader.promise(chain, 0, other, START);
     const match = reader.match(chain, START);
     expect(depths(match, [one, other, third])).toEqual([half.count, chain.count, 0]);
@@ -47,29 +45,28 @@ describe("a chain", () => {
   });
 
   test("is held up to the first block that a member gave up", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     const [one, other] = [writer.claim(7, 0), writer.claim(8, 0)];
-    const positions = addAll(writer, chain, one);
-    addAll(writer, chain, other);
+    for (const member of [one, other]) expect(caches.tell(chain, member)).toBe(chain.count);
     const key = (i: number) => [chain.keys[i * 2]!, chain.keys[i * 2 + 1]!] as const;
-    expect(writer.keyAt(positions[4]!)).toEqual(key(4));
-    for (let i = chain.count - 1; i >= 4; i--) expect(writer.drop(positions[i]!, ...key(i), one)).toBe(true);
+    expect(caches.of(one).find(...key(4))?.key).toEqual(key(4));
+    for (let i = chain.count - 1; i >= 4; i--) expect(caches.untell(chain, one, i)).toBe(true);
     expect(depths(reader.match(chain, START), [one, other])).toEqual([4, chain.count]);
-    expect(writer.drop(positions[3]!, ...key(4), one)).toBe(false);
+    expect(caches.untell(chain, one, 4)).toBe(false);
     expect(depths(reader.match(chain, START), [one, other])).toEqual([4, chain.count]);
-    for (let i = 0; i < chain.count; i++) writer.drop(positions[i]!, ...key(i), other);
-    for (let i = 0; i < 4; i++) writer.drop(positions[i]!, ...key(i), one);
-    expect(writer.stats().blocks).toBe(0);
-    expect(writer.keyAt(positions[0]!)).toBeUndefined();
+    for (let i = 0; i < chain.count; i++) caches.untell(chain, other, i);
+    for (let i = 0; i < 4; i++) caches.untell(chain, one, i);
+    expect(writer.stats()).toMatchObject({ blocks: 0, places: 0 });
+    expect(caches.of(one).find(...key(0))).toBeUndefined();
   });
 
   test("is believed for ten seconds of who sends events, for half an hour of others; and what was told, for ever", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     const [sender, other, teller] = [writer.claim(7, 0), writer.claim(8, 0), writer.claim(9, 0)];
     writer.setExact(sender, true);
     writer.setExact(teller, true);
     for (const member of [sender, other]) reader.promise(chain, 0, member, START);
-    addAll(writer, half, teller);
+    caches.tell(half, teller);
     const at = (seconds: number) => depths(reader.match(chain, START + seconds * 1000), [sender, other, teller]);
     expect(at(0)).toEqual([chain.count, chain.count, half.count]);
     expect(at(10)).toEqual([chain.count, chain.count, half.count]);
@@ -96,14 +93,13 @@ describe("a chain", () => {
   });
 
   test("what a member tells takes the place of what was guessed of it", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     const member = writer.claim(7, 0);
     writer.setExact(member, true);
     reader.promise(chain, 0, member, START);
-    const positions = addAll(writer, chain, member);
+    caches.tell(chain, member);
     expect(reader.match(chain, START).isExact(member)).toBe(true);
-    for (let i = 0; i < chain.count; i++)
-      writer.drop(positions[i]!, chain.keys[i * 2]!, chain.keys[i * 2 + 1]!, member);
+    for (let i = 0; i < chain.count; i++) caches.untell(chain, member, i);
     expect(reader.match(chain, START).depth(member)).toBe(0);
   });
 });
@@ -112,112 +108,114 @@ describe("a member", () => {
   const all = chains(30, 40, 5);
 
   test("that is cleared or leaves takes nothing of others with it", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     const members = Array.from({ length: 40 }, (_, i) => writer.claim(i, 0));
     const { below } = random(1);
     for (const chain of all)
       for (const member of members) {
-        if (below(2) === 0) addAll(writer, { ...chain, count: below(chain.count + 1) }, member);
+        if (below(2) === 0) caches.tell(chain, member, 0, below(chain.count + 1));
         else reader.promise(chain, below(chain.count + 1), member, START);
       }
     const held = () => all.map((chain) => depths(reader.match(chain, START), members));
     const before = held();
     const cleared = new Set([3, 33, 39]);
-    writer.clear(3);
-    writer.release(33);
-    writer.clear(39);
+    caches.clear(3);
+    caches.release(33);
+    caches.clear(39);
     const after = before.map((row) => row.map((depth, i) => (cleared.has(i) ? 0 : depth)));
     expect(after).not.toEqual(before);
     expect(held()).toEqual(after);
     expect(writer.claim(50, 0)).toBe(40); // a number that was given back comes last
-    expect(writer.add(1, 2, 33)).toBe(-1);
+    expect(caches.tell(all[0]!, 33)).toBe(0);
     reader.promise(all[0]!, 0, 33, START);
     expect(held()).toEqual(after);
-    expect(writer.add(1, 2, 3)).toBeGreaterThanOrEqual(0);
+    expect(caches.tell(all[0]!, 3)).toBe(all[0]!.count);
   });
 
   test("is refused when there are too many; numbers are given again", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     for (let i = 0; i < MAX_MEMBERS; i++) expect(writer.claim(i, 0)).toBe(i);
     expect(() => writer.claim(5000, 0)).toThrow(RangeError);
     const [chain] = all as [ChainKeys];
-    addAll(writer, chain, 1023);
+    caches.tell(chain, 1023);
     expect(reader.match(chain, START).depth(1023)).toBe(chain.count);
-    writer.release(1023);
+    caches.release(1023);
     expect(writer.claim(5000, 0)).toBe(1023);
     expect(reader.match(chain, START).depth(1023)).toBe(0);
   });
 
   test("what nobody holds is given back by the sweep", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     const [one, other] = [writer.claim(1, 0), writer.claim(2, 0)];
-    for (const chain of all) addAll(writer, chain, one);
+    for (const chain of all) caches.tell(chain, one);
     reader.promise(all[0]!, 0, other, START);
-    writer.release(one);
+    caches.release(one);
     const { blocks } = writer.stats();
     writer.sweep(1e6, START + 1000);
     expect(blocks).toBeGreaterThan(all[0]!.count);
     expect(writer.stats().blocks).toBe(all[0]!.count);
     writer.sweep(1e6, START + 2_000_000);
-    expect(writer.stats()).toMatchObject({ blocks: 0, evicted: 0, dropped: 0 });
+    expect(writer.stats()).toMatchObject({ blocks: 0, places: 0, evicted: 0, dropped: 0 });
   });
 });
 
 describe("against what is plainly written, step by step", () => {
-  test("every block, whatever is written in whatever order", () => {
-    const { writer, reader } = index();
+  // of chains so short that every block of them is looked at
+  test("every block, whatever is told, taken back and promised in whatever order", () => {
+    const { writer, reader, caches } = index(4);
     const model = new PrefixModel();
     const { below } = random(11);
-    const all = chains(20, 30, 11);
+    const all = chains(60, 19, 11);
     const members = Array.from({ length: 70 }, (_, i) => writer.claim(i, 0));
-    const positions = new Map<string, number>();
     let now = START / 1000;
-    for (let step = 0; step < 6000; step++) {
+    let held = 0;
+    for (let step = 0; step < 8000; step++) {
       const chain = all[below(all.length)]!;
-      const block = below(chain.count);
-      const [hi, lo] = [chain.keys[block * 2]!, chain.keys[block * 2 + 1]!];
       const member = members[below(members.length)]!;
       const what = below(100);
-      if (what < 40) {
-        positions.set(`${hi} ${lo}`, writer.add(hi, lo, member));
-        model.tell(hi, lo, member);
-      } else if (what < 65) {
-        if (model.hasTold(hi, lo, member))
-          expect(writer.drop(positions.get(`${hi} ${lo}`)!, hi, lo, member)).toBe(true);
-        model.untell(hi, lo, member);
+      if (what < 35) {
+        const count = below(chain.count + 1);
+        expect(caches.tell(chain, member, 0, count)).toBe(count);
+        for (let i = 0; i < count; i++) model.tell(chain, i, member);
+      } else if (what < 60) {
+        const block = below(chain.count);
+        expect(caches.untell(chain, member, block)).toBe(model.hasTold(chain, block, member));
+        model.untell(chain, block, member);
       } else if (what < 85) {
-        const from = below(chain.count + 1);
-        // without what comes before: that would be marked as used
-        const rest = { keys: chain.keys.subarray(from * 2), count: chain.count - from, blockSize: 16 };
-        reader.promise(rest, 0, member, now * 1000);
-        model.promise(rest, 0, member, now);
-      } else if (what < 87) {
-        writer.clear(member);
+        const from = below(model.depth(chain, member, now) + 1);
+        reader.promise(chain, from, member, now * 1000);
+        model.promise(chain, from, member, now);
+      } else if (what < 86) {
+        caches.clear(member);
         model.forget(member);
-      } else if (what < 90) {
+      } else if (what < 87) {
         writer.setExact(member, true);
         model.setExact(member, true);
-      } else if (what < 95) writer.sweep(below(20_000), now * 1000);
+      } else if (what < 95) writer.sweep(below(200_000), now * 1000);
       else now += below(20) * (below(10) === 0 ? 100 : 1);
 
       if (step % 60 !== 0) continue;
-      for (const { keys, count, blockSize } of all)
-        for (let i = 0; i < count; i++) {
-          const match = reader.match(blockOf({ keys, count, blockSize }, i), now * 1000);
-          const [one, other] = [keys[i * 2]!, keys[i * 2 + 1]!];
-          for (const holder of members) {
-            const isRight =
-              (match.depth(holder) === 1) === model.holds(one, other, holder, now) &&
-              match.isExact(holder) === model.hasTold(one, other, holder);
-            if (!isRight) throw new Error(`step ${step}: block ${i}, member ${holder}: ${match.depth(holder)}`);
-          }
+      for (const asked of all) {
+        const match = reader.match(asked, now * 1000);
+        for (const holder of members) {
+          const depth = match.depth(holder);
+          const least = model.depth(asked, holder, now);
+          const most = model.depth(asked, holder, now, true);
+          const isExact = depth > 0 && model.hasTold(asked, depth - 1, holder);
+          if (depth < least || depth > most || match.isExact(holder) !== isExact)
+            throw new Error(`step ${step}: member ${holder}: ${depth}, not ${least} to ${most}`);
+          held += depth;
         }
+      }
     }
-    expect(writer.stats()).toMatchObject({ evicted: 0, dropped: 0 });
+    expect(held).toBeGreaterThan(40_000);
+    for (const member of members) caches.clear(member);
+    writer.sweep(1e6, now * 1000);
+    expect(writer.stats()).toMatchObject({ blocks: 0, places: 0, evicted: 0, dropped: 0 });
   }, 60_000);
 
   test("depths, where caches fill from the front and forget from behind", () => {
-    const { writer, reader } = index();
+    const { writer, reader, caches } = index();
     const model = new PrefixModel();
     const { below } = random(12);
     const all = chains(40, 120, 12);
@@ -234,10 +232,10 @@ describe("against what is plainly written, step by step", () => {
         reader.promise(part, from, member, START);
         model.promise(part, from, member, now);
       } else if (below(3) > 0) {
-        addAll(writer, part, member);
-        for (let i = 0; i < count; i++) model.tell(chain.keys[i * 2]!, chain.keys[i * 2 + 1]!, member);
+        caches.tell(part, member);
+        for (let i = 0; i < count; i++) model.tell(chain, i, member);
       } else if (below(10) === 0) {
-        writer.clear(member);
+        caches.clear(member);
         model.forget(member);
       }
       const asked = all[below(all.length)]!;
@@ -257,8 +255,8 @@ describe("what threads have promised", () => {
     const second = board.reader(1);
     const [one, sender] = [writer.claim(1, 0), writer.claim(2, 0)];
     writer.setExact(sender, true);
-    const [chain, other] = chains(2, 40, 9) as [ChainKeys, ChainKeys];
-    reader.promise(chain, 2, one, START);
+    const [chain, other] = chains(200, 40, 9).filter(({ count }) => count > 12) as [ChainKeys, ChainKeys];
+    reader.promise(chain, 12, one, START);
     reader.promise(chain, 0, sender, START);
     second.promise(other, 0, one, START);
     second.promise(chain, 0, one, START, true);
@@ -266,7 +264,8 @@ describe("what threads have promised", () => {
     const drain = () => writer.drain((member, keys, count, from) => taken.push([member, [...keys], count, from]));
     drain();
     expect(taken).toEqual([
-      [one, [...chain.keys.subarray(4, chain.count * 2)], chain.count - 2, 2],
+      // from the beginning of its group of ten on, so that others find its place
+      [one, [...chain.keys.subarray(20, chain.count * 2)], chain.count - 10, 10],
       [one, [...other.keys.subarray(0, other.count * 2)], other.count, 0],
     ]);
     drain();
@@ -316,4 +315,16 @@ test("sizes that make no sense are refused", () => {
   expect(() => PrefixBoard.create(0, 1)).toThrow(RangeError);
   expect(() => PrefixBoard.create(1, 0)).toThrow(RangeError);
   expect(() => PrefixBoard.create(1, 5000)).toThrow(RangeError);
+});
+
+test.each([4096, 0.01])("memory of %d MB serves as well", (megabytes) => {
+  const { board, writer, caches, reader } = index(megabytes);
+  const member = writer.claim(1, 0);
+  const chain = { keys: new Int32Array(100).map((_, i) => i + 1), count: 50, blockSize: 16 };
+  expect(caches.tell(chain, member)).toBe(50);
+  reader.promise(chain, 50, member, START);
+  expect(reader.match(chain, START).depth(member)).toBe(50);
+  expect(caches.untell(chain, member, 7)).toBe(true);
+  expect(reader.match(chain, START).depth(member)).toBe(7);
+  expect(board.capacity).toBeGreaterThan(megabytes * 20_000);
 });

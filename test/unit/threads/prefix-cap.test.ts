@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
 import type { ChainKeys } from "../../../src/threads/prefix-types.ts";
+import { TestCaches } from "../../support/prefix.ts";
 import { random } from "../generation/random.ts";
 
 const START = 1_800_000_000_000;
@@ -59,6 +60,7 @@ describe("more sets of members than can be kept", () => {
   const board = PrefixBoard.create(1, 1);
   const writer = board.writer();
   const reader = board.reader(0);
+  const caches = new TestCaches(writer);
   const { below } = random(8);
   const members = Array.from({ length: 64 }, (_, i) => writer.claim(i, 0));
   const written = new Map<ChainKeys, Set<number>>();
@@ -69,7 +71,7 @@ describe("more sets of members than can be kept", () => {
     for (let n = 0; n < 4; n++) {
       const member = members[below(members.length)]!;
       if (below(2) === 0) reader.promise(chain, 0, member, START);
-      else writer.add(chain.keys[0]!, chain.keys[1]!, member);
+      else caches.tell(chain, member);
       holders.add(member);
     }
   }
@@ -97,6 +99,7 @@ test("sets that no block has any longer are given up, and their ids are used aga
   const board = PrefixBoard.create(1, 1);
   const writer = board.writer();
   const reader = board.reader(0);
+  const caches = new TestCaches(writer);
   const { below } = random(9);
   const members = Array.from({ length: 64 }, (_, i) => writer.claim(i, 0));
   const chains = Array.from({ length: 60 }, () => ({ ...fresh(below), count: 1 }));
@@ -104,14 +107,12 @@ test("sets that no block has any longer are given up, and their ids are used aga
   let changes = 0;
   for (let step = 0; step < 20_000; step++) {
     const i = below(chains.length);
-    const [hi, lo] = [chains[i]!.keys[0]!, chains[i]!.keys[1]!];
     const member = members[below(members.length)]!;
     if (holders[i]!.has(member)) {
-      const position = writer.add(hi, lo, member);
-      expect(writer.drop(position, hi, lo, member)).toBe(true);
+      expect(caches.untell(chains[i]!, member, 0)).toBe(true);
       holders[i]!.delete(member);
     } else {
-      writer.add(hi, lo, member);
+      expect(caches.tell(chains[i]!, member)).toBe(1);
       holders[i]!.add(member);
     }
     changes++;

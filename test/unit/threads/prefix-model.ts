@@ -5,39 +5,50 @@ import { random } from "../generation/random.ts";
 interface Block {
   readonly told: Set<number>;
   guessed: Set<number>;
+  /** The same, if all was renewed that may have been. */
+  perhaps: Set<number>;
   guessedAt: number;
 }
+
+/** Blocks of which what is guessed may be renewed together. */
+const GROUP = 10;
+/** Seconds for which what is guessed is believed, and of members that send events. */
+const [GUESS_S, PROMISE_S] = [1800, 10];
 
 /** Times are seconds. */
 export class PrefixModel {
   private readonly blocks = new Map<string, Block>();
   private readonly senders = new Set<number>();
+  /** When something of a group of any chain was last guessed, or used. */
+  private readonly groups: number[] = [];
 
-  tell(hi: number, lo: number, member: number): void {
-    const block = this.block(hi, lo);
+  tell(chain: ChainKeys, i: number, member: number): void {
+    const block = this.block(chain, i);
     block.told.add(member);
     block.guessed.delete(member);
+    block.perhaps.delete(member);
   }
 
-  untell(hi: number, lo: number, member: number): void {
-    this.blocks.get(`${hi} ${lo}`)?.told.delete(member);
+  untell(chain: ChainKeys, i: number, member: number): void {
+    this.block(chain, i).told.delete(member);
   }
 
   promise(chain: ChainKeys, from: number, member: number, now: number): void {
     for (let i = from; i < chain.count; i++) {
-      const block = this.block(chain.keys[i * 2]!, chain.keys[i * 2 + 1]!);
+      const block = this.block(chain, i);
       if (block.told.has(member)) continue;
-      block.guessed = new Set([...block.guessed].filter((other) => this.isBelieved(block, other, now)));
-      block.guessed.add(member);
+      const believed = (set: Set<number>, since: number) =>
+        new Set([...set].filter((other) => this.isBelieved(other, now - since)));
+      block.guessed = believed(block.guessed, block.guessedAt).add(member);
+      block.perhaps = believed(block.perhaps, this.renewedAt(block, i)).add(member);
       block.guessedAt = now;
     }
+    for (let i = 0; i < chain.count; i++) this.groups[Math.floor(i / GROUP)] = now;
   }
 
   forget(member: number): void {
-    for (const { told, guessed } of this.blocks.values()) {
-      told.delete(member);
-      guessed.delete(member);
-    }
+    for (const { told, guessed, perhaps } of this.blocks.values())
+      for (const set of [told, guessed, perhaps]) set.delete(member);
   }
 
   setExact(member: number, isExact: boolean): void {
@@ -45,30 +56,37 @@ export class PrefixModel {
     else this.senders.delete(member);
   }
 
-  hasTold(hi: number, lo: number, member: number): boolean {
-    return this.blocks.get(`${hi} ${lo}`)?.told.has(member) === true;
+  hasTold(chain: ChainKeys, i: number, member: number): boolean {
+    return this.block(chain, i).told.has(member);
   }
 
-  holds(hi: number, lo: number, member: number, now: number): boolean {
-    const block = this.blocks.get(`${hi} ${lo}`);
-    return block !== undefined && (block.told.has(member) || this.isBelieved(block, member, now));
-  }
-
-  depth(chain: ChainKeys, member: number, now: number): number {
+  /** Blocks that it holds from the first on; `atMost`: if all was renewed that may have been. */
+  depth(chain: ChainKeys, member: number, now: number, atMost = false): number {
     let depth = 0;
-    while (depth < chain.count && this.holds(chain.keys[depth * 2]!, chain.keys[depth * 2 + 1]!, member, now)) depth++;
+    while (depth < chain.count && this.holds(chain, depth, member, now, atMost)) depth++;
     return depth;
   }
 
-  private isBelieved(block: Block, member: number, now: number): boolean {
-    return block.guessed.has(member) && now - block.guessedAt <= (this.senders.has(member) ? 10 : 1800);
+  private holds(chain: ChainKeys, i: number, member: number, now: number, atMost: boolean): boolean {
+    const block = this.block(chain, i);
+    const since = atMost ? this.renewedAt(block, i) : block.guessedAt;
+    const guessed = atMost ? block.perhaps : block.guessed;
+    return block.told.has(member) || (guessed.has(member) && this.isBelieved(member, now - since));
   }
 
-  private block(hi: number, lo: number): Block {
-    const key = `${hi} ${lo}`;
+  private renewedAt({ guessedAt }: Block, i: number): number {
+    return Math.max(guessedAt, this.groups[Math.floor(i / GROUP)] ?? 0);
+  }
+
+  private isBelieved(member: number, age: number): boolean {
+    return age <= (this.senders.has(member) ? PROMISE_S : GUESS_S);
+  }
+
+  private block({ keys }: ChainKeys, i: number): Block {
+    const key = `${keys[i * 2]} ${keys[i * 2 + 1]}`;
     let block = this.blocks.get(key);
     if (block === undefined) {
-      block = { told: new Set(), guessed: new Set(), guessedAt: 0 };
+      block = { told: new Set(), guessed: new Set(), perhaps: new Set(), guessedAt: 0 };
       this.blocks.set(key, block);
     }
     return block;
@@ -88,9 +106,4 @@ export function chains(count: number, longest: number, seed: number): ChainKeys[
     made.push({ keys, count: blocks, blockSize: 16 });
   }
   return made;
-}
-
-/** One block of a chain as a chain. */
-export function blockOf(chain: ChainKeys, block: number): ChainKeys {
-  return { keys: chain.keys.slice(block * 2, block * 2 + 2), count: 1, blockSize: chain.blockSize };
 }

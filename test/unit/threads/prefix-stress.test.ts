@@ -1,6 +1,7 @@
 /** Three threads and control at the prefix index at once; threads are killed in the middle, and caches come, go and begin anew. */
 import { afterEach, expect, test } from "bun:test";
 import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import { TestCaches } from "../../support/prefix.ts";
 import { random } from "../generation/random.ts";
 import { BLOCKS, CACHES, CHAINS, due, Flag, most, type PrefixTask, Shared, stressChains } from "./prefix-worker.ts";
 
@@ -20,18 +21,15 @@ function stress(megabytes: number, seed: number) {
   const reader = board.reader(0); // to look with only: the number is a thread's
   const cells = new Int32Array(new SharedArrayBuffer(Shared.SIZE * 4));
   const { below } = random(seed);
-  /** Positions of the blocks that each cache told of, by prompt. */
-  const told = Array.from({ length: CACHES }, () => new Map<number, number[]>());
+  const caches = new TestCaches(writer);
+  /** Blocks that each cache told of, by prompt. */
+  const told = Array.from({ length: CACHES }, () => new Map<number, number>());
   const memberOf = (cache: number) => cells[Shared.members + cache]!;
   const come = (cache: number) => {
     told[cache]!.clear();
     Atomics.store(cells, Shared.members + cache, writer.claim(cache, 0));
   };
   for (let cache = 0; cache < CACHES; cache++) come(cache);
-  const keyOf = (chain: number, block: number) => {
-    const { keys } = stressChains[chain]!;
-    return [keys[block * 2]!, keys[block * 2 + 1]!] as const;
-  };
 
   const start = (thread: number, from: number) => {
     const worker = new Worker(new URL("./prefix-worker.ts", import.meta.url));
@@ -43,22 +41,15 @@ function stress(megabytes: number, seed: number) {
   const workers = Array.from({ length: THREADS }, (_, thread) => start(thread, seed * 10 + thread));
 
   const tell = (chain: number, cache: number, count: number) => {
-    const positions = told[cache]!.get(chain) ?? [];
-    while (positions.length < count) {
-      const position = writer.add(...keyOf(chain, positions.length), memberOf(cache));
-      if (position < 0) break;
-      positions.push(position);
-    }
-    told[cache]!.set(chain, positions);
+    const before = told[cache]!.get(chain) ?? 0;
+    if (before < count) told[cache]!.set(chain, caches.tell(stressChains[chain]!, memberOf(cache), before, count));
   };
   const untell = (chain: number, cache: number, count: number) => {
-    const positions = told[cache]!.get(chain) ?? [];
-    while (positions.length > count) {
-      const block = positions.length - 1;
-      // the lock was not to be had, or the block was thrown out: then it is gone as well
-      if (!writer.drop(positions[block]!, ...keyOf(chain, block), memberOf(cache)) && megabytes >= 1) break;
-      positions.pop();
-    }
+    let left = told[cache]!.get(chain) ?? 0;
+    // where it is not known the lock was not to be had, or the block was thrown out: then it is gone as well
+    for (; left > count; left--)
+      if (!caches.untell(stressChains[chain]!, memberOf(cache), left - 1) && megabytes >= 1) break;
+    told[cache]!.set(chain, left);
   };
 
   return {
@@ -77,9 +68,9 @@ function stress(megabytes: number, seed: number) {
           else if (what < 95) writer.sweep(below(4000), Date.now());
           else if (what < 98) {
             told[cache]!.clear();
-            writer.clear(memberOf(cache));
+            caches.clear(memberOf(cache));
           } else {
-            writer.release(memberOf(cache));
+            caches.release(memberOf(cache));
             come(cache);
           }
         }
@@ -107,11 +98,11 @@ function stress(megabytes: number, seed: number) {
     clearAll() {
       for (let cache = 0; cache < CACHES; cache++) {
         told[cache]!.clear();
-        writer.clear(memberOf(cache));
+        caches.clear(memberOf(cache));
       }
     },
     tell,
-    toldOf: (chain: number, cache: number) => told[cache]!.get(chain)?.length ?? 0,
+    toldOf: (chain: number, cache: number) => told[cache]!.get(chain) ?? 0,
     look: (chain: number) => {
       const match = reader.match(stressChains[chain]!);
       return Array.from({ length: CACHES }, (_, cache) => ({

@@ -18,7 +18,7 @@ export const Shared = { flag: 0, halted: 1, wrong: 2, found: 3, promised: 4, mem
 export const Flag = { run: 0, halt: 1, work: 2 } as const;
 
 export interface PrefixTask {
-  readonly board: SharedArrayBuffer;
+  readonly board: WebAssembly.Memory;
   readonly shared: SharedArrayBuffer;
   readonly thread: number;
   readonly seed: number;

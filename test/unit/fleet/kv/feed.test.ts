@@ -1,15 +1,15 @@
 /** The subscription of one worker against batches of every order, on the real index. */
 import { describe, expect, test } from "bun:test";
 import type { KvBatch, KvEnd, KvEvent, KvSource } from "../../../../src/engines/kv-events.ts";
-import { EngineTable } from "../../../../src/fleet/kv/engine-table.ts";
 import { KvFeed } from "../../../../src/fleet/kv/feed.ts";
 import type { Work, WorkQueue } from "../../../../src/fleet/kv/work.ts";
-import { chainInto, chainRoot } from "../../../../src/routing/chain.ts";
+import { chainRoot } from "../../../../src/routing/chain.ts";
 import { createLogger } from "../../../../src/telemetry/log.ts";
 import { MetricRegistry } from "../../../../src/telemetry/registry.ts";
 import { PrefixBoard } from "../../../../src/threads/prefix-board.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { hashWords } from "../../../support/hash-words.ts";
+import { chainOf } from "../../../support/prefix.ts";
 
 const SIZE = 16;
 const ids = (first: number, blocks: number): Uint32Array =>
@@ -73,7 +73,7 @@ function world({ ranks = 1, megabytes = 1, atOnce = 0 } = {}) {
       log: createLogger({ level: "warn", json: false, write: (line) => lines.push(line) }),
       metrics,
       work,
-      stores: { index, engine: new EngineTable(index.capacity) },
+      index,
     },
   );
   const settle = () => {
@@ -109,15 +109,12 @@ function world({ ranks = 1, megabytes = 1, atOnce = 0 } = {}) {
         tokens = ids(hash, blocks),
       }: { rank?: number; lora?: string; salt?: string; tokens?: Uint32Array } = {},
     ) {
-      const keys = new Int32Array(2 * blocks);
-      const count = chainInto(keys, chainRoot("m", SIZE, lora, salt), tokens, SIZE);
-      return reader.match({ keys, count, blockSize: SIZE }, clock.now()).depth(members[rank]!);
+      const chain = chainOf(chainRoot("m", SIZE, lora, salt), tokens, SIZE);
+      return reader.match(chain, clock.now()).depth(members[rank]!);
     },
     /** It was sent there. */
     guess(hash: number, blocks: number, rank = 0) {
-      const keys = new Int32Array(2 * blocks);
-      const count = chainInto(keys, chainRoot("m", SIZE), ids(hash, blocks), SIZE);
-      reader.promise({ keys, count, blockSize: SIZE }, 0, members[rank]!, clock.now());
+      reader.promise(chainOf(chainRoot("m", SIZE), ids(hash, blocks), SIZE), 0, members[rank]!, clock.now());
     },
     counted: (name: string, ...labels: string[]) =>
       (metrics.counted()[name] ?? [])

@@ -1,11 +1,11 @@
 /** Caches whose pages are smaller than a block of the index, on the real index. */
 import { describe, expect, test } from "bun:test";
 import type { KvEvent } from "../../../../src/engines/kv-events.ts";
-import { EngineTable } from "../../../../src/fleet/kv/engine-table.ts";
 import { CacheMirror, indexBlockSize } from "../../../../src/fleet/kv/mirror.ts";
-import { chainInto, chainRoot } from "../../../../src/routing/chain.ts";
+import { chainRoot } from "../../../../src/routing/chain.ts";
 import { PrefixBoard } from "../../../../src/threads/prefix-board.ts";
 import { hashWords } from "../../../support/hash-words.ts";
+import { chainOf } from "../../../support/prefix.ts";
 
 /** An engine's cache of pages, each of which is told of by itself, and a mirror of it. */
 function world(page: number) {
@@ -14,7 +14,7 @@ function world(page: number) {
   const reader = board.reader(0);
   const member = index.claim(0, 0);
   let orphans = 0;
-  const mirror = new CacheMirror({ index, engine: new EngineTable(index.capacity) }, member, "m", {
+  const mirror = new CacheMirror(index, member, "m", {
     stored() {},
     removed() {},
     ignored() {},
@@ -69,9 +69,7 @@ function world(page: number) {
     },
     depth(ids: readonly number[]): number {
       const blockSize = indexBlockSize(page);
-      const keys = new Int32Array(ids.length * 2);
-      const count = chainInto(keys, chainRoot("m", blockSize), Uint32Array.from(ids), blockSize);
-      return reader.match({ keys, count, blockSize }).depth(member);
+      return reader.match(chainOf(chainRoot("m", blockSize), Uint32Array.from(ids), blockSize)).depth(member);
     },
   };
 }

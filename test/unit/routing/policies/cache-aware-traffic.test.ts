@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { policyOf } from "../../../../src/routing/policies/index.ts";
 import { prefixIndex } from "../../../../src/routing/prefix-index.ts";
 import { PrefixBoard } from "../../../../src/threads/prefix-board.ts";
+import { TestCaches } from "../../../support/prefix.ts";
 import { BLOCK, counts, idle, ids, isFair, NOW, prompt, Surroundings, worker } from "./support.ts";
 
 const PROMPT = ids(1000);
@@ -154,7 +155,7 @@ test("with the index that threads share", () => {
     return policyOf("cache_aware").choose(around.workers, prompt(tokenIds), context);
   };
   const chain = index.chain(index.root("model", BLOCK), PROMPT, BLOCK);
-  for (let i = 0; i < 50; i++) writer.add(chain.keys[2 * i]!, chain.keys[2 * i + 1]!, members[2]!);
+  new TestCaches(writer).tell(chain, members[2]!, 0, 50);
   const hit = choose(PROMPT);
   expect([hit.worker.id, hit.matchedTokens, hit.isExact]).toEqual(["w2", 800, true]);
   expect(choose(PROMPT, "other").matchedTokens).toBe(0);
