@@ -47,6 +47,8 @@ export interface Group {
   readonly id: string;
   /** Time between two tokens of a stream at the engine; 0 = the whole answer at once, still a message a token. */
   readonly gapMs: number;
+  /** Rest between readiness and the idle reading, where it is not the usual one. */
+  readonly restMs?: number;
   /** Loads that are sent before and thrown away: caches fill, and a gateway with a just-in-time compiler gets to compile. */
   readonly warmup: readonly (readonly string[])[];
   readonly cells: readonly Cell[];
@@ -61,6 +63,13 @@ export const READY: Figure = {
 };
 export const IDLE_RSS: Figure = { id: "idle_rss", label: "memory (RSS), idle", unit: "MB", digits: 0 };
 export const IDLE_CPU: Figure = { id: "idle_cpu", label: "CPU, idle", unit: "ms/s", digits: 2 };
+
+export const RESTED_CPU: Figure = {
+  id: "rested_cpu",
+  label: "CPU, idle, a minute after the start",
+  unit: "ms/s",
+  digits: 2,
+};
 
 export const FIRST: Figure = { id: "first", label: "TTFT of the first request after a start", unit: "ms", digits: 1 };
 
@@ -177,3 +186,6 @@ export function bulkGroup(quick: boolean): Group {
     ],
   };
 }
+
+/** Nothing is sent: what a gateway costs that nobody asks, when it has done what there was to do after its start. */
+export const REST_GROUP: Group = { id: "rest", gapMs: 15, restMs: 60_000, warmup: [], cells: [] };

@@ -33,7 +33,7 @@ export async function runSession(
   try {
     const gateway = await startGateway(kind, engine.port);
     try {
-      await Bun.sleep(REST_MS);
+      await Bun.sleep(group.restMs ?? REST_MS);
       const idle = await idleOf(gateway, idleSeconds);
       const seeded = (flags: readonly string[], cell: number) => [...flags, "--seed", String(seed * 1000 + cell)];
       const [first] = await loadGateway(gateway, idle, seeded(FIRST_REQUEST, 999));

@@ -9,6 +9,8 @@ import {
   IDLE_RSS,
   type LoadFigure,
   READY,
+  REST_GROUP,
+  RESTED_CPU,
   whyNotCounted,
 } from "../lab/cells.ts";
 import { figureLabel, table, withSpread } from "../lab/output.ts";
@@ -74,8 +76,11 @@ export function compareAll(lives: readonly Life[], groups: readonly Group[]): Co
   all.push(compare(lives, READY, (life) => life.session.readyMs));
   const bulk = lives.filter((life) => life.group.gapMs === 0);
   all.push(compare(bulk, FIRST, (life) => life.session.firstMs));
-  all.push(compare(lives, IDLE_RSS, (life) => life.session.idle.rss_mb));
-  all.push(compare(lives, IDLE_CPU, (life) => life.session.idle.cpu_ms_per_s));
+  const rested = lives.filter((life) => life.group === REST_GROUP);
+  const fresh = lives.filter((life) => life.group !== REST_GROUP);
+  all.push(compare(fresh, IDLE_RSS, (life) => life.session.idle.rss_mb));
+  all.push(compare(fresh, IDLE_CPU, (life) => life.session.idle.cpu_ms_per_s));
+  if (rested.length > 0) all.push(compare(rested, RESTED_CPU, (life) => life.session.idle.cpu_ms_per_s));
   return all;
 }
 

@@ -1,7 +1,7 @@
 /** Compares Collie with SMG: the same cells, by turns, in one run. See docs/benchmarks.md. */
 
 import { parseArgs } from "node:util";
-import { bulkGroup, pacedGroup } from "../lab/cells.ts";
+import { bulkGroup, pacedGroup, REST_GROUP } from "../lab/cells.ts";
 import { chooseEngine } from "../lab/engine.ts";
 import { collie, type GatewayKind } from "../lab/gateways.ts";
 import { describeMachine, machineText, othersText, watchOthers } from "../lab/machine.ts";
@@ -18,7 +18,7 @@ const HELP = `Compares Collie with SMG on this machine, by turns (A B A B ...).
   --rounds N         rounds (5; with --quick 2); each measures both gateways, in new processes
   --quick            shorter cells: under 3 minutes
   --engine-cmd CMD   engine of the vLLM dialect instead of \`collie engine\`; {port}, {model} and {gap_ms} are filled in
-  --only GROUP       paced or bulk only
+  --only GROUP       paced, bulk or rest only
   --seed N           prompts (1)
   --beside BINARY    another build of Collie in SMG's place, to see what a change costs; prints only
   --no-write         print only; else bench/results gets a Markdown and a JSON file
@@ -49,7 +49,9 @@ async function main(): Promise<number> {
   const quick = values.quick === true;
   const rounds = Math.max(1, Number(values.rounds ?? (quick ? 2 : 5)));
   const seed = Number(values.seed ?? 1);
-  const groups = [pacedGroup(quick), bulkGroup(quick)].filter((g) => values.only === undefined || g.id === values.only);
+  const groups = [pacedGroup(quick), bulkGroup(quick), ...(quick ? [] : [REST_GROUP])].filter(
+    (group) => values.only === undefined || group.id === values.only,
+  );
   if (groups.length === 0 || Number.isNaN(rounds + seed)) {
     process.stderr.write(HELP);
     return 2;
