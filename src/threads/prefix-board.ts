@@ -62,9 +62,10 @@ export class PrefixBoard {
     return this.readerOf(() => this.board.kernel.threads());
   }
 
-  /** A thread died: what it was writing is left as it is, which is whole as far as it can be seen. */
+  /** A thread died: the blocks that it was writing are left as they are, which is whole as far as it can be seen. */
   forgetThread(thread: number): void {
-    this.opened?.kernel.unlock(thread + 1); // where control has claimed nothing, nobody has written
+    const kernel = this.opened?.kernel; // where control has claimed nothing, nobody has written
+    kernel?.forgetThread(thread + 1, kernel.threads() + 1);
   }
 
   private readerOf(thread: () => number): PrefixReader {

@@ -11,7 +11,7 @@ export {
 } from "./members.as";
 export { closeCache, openCache, sweepRows } from "./rows.as";
 export { sweep } from "./sweep.as";
-export { guess, lock, mark, positionOfHash, remove, tell, unlock, wasUsed } from "./write.as";
+export { forgetThread, guess, lock, mark, positionOfHash, remove, tell, unlock, wasUsed } from "./write.as";
 
 /** Blocks of a group, and members at most. */
 export const GROUP: u32 = BLOCKS_OF_GROUP;

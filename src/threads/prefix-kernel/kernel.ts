@@ -25,6 +25,7 @@ export interface PrefixKernel {
 
   lock(owner: number, looks: number): number;
   unlock(owner: number): void;
+  forgetThread(dead: number, owner: number): void;
 
   hash(ids: number, count: number, size: number, parentLow: number, parentHigh: number, keys: number): void;
   match(keys: number, count: number, seconds: number): void;

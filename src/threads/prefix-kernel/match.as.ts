@@ -26,6 +26,8 @@ export const MATCH_BYTES: usize = 4096 + 128 + 3 * 256 + 64;
 
 let version: u32 = 0;
 let time: u32 = 0;
+/** Stretches end where another segment was guessed at another time, too: in the first look, the last segment of each speaks for all. */
+let isThorough = false;
 /** Nobody asks for it; but without it nothing would be read. */
 export let fetched: u32 = 0;
 
@@ -44,7 +46,12 @@ export function match(keys: usize, count: u32, seconds: u32): void {
   for (let i: u32 = 0; i < TRIES; i++) {
     forget();
     version = atomic.load<u32>(VERSION);
+    isThorough = false;
     findSpans(keys, count);
+    if (isDoubted()) {
+      isThorough = true;
+      findSpans(keys, count);
+    }
     findDepths();
     if (isCurrent()) return;
   }
@@ -77,7 +84,8 @@ function findSpans(keys: usize, count: u32): void {
   let end: u32 = 0;
   for (let from: u32 = 0; from < count && spans < MOST_SPANS; from += WINDOW * GROUP) {
     const to = min(count, from + WINDOW * GROUP);
-    survey(keys, from, to, count);
+    if (isThorough) memory.fill(skips, 0, WINDOW);
+    else survey(keys, from, to, count);
     end = walk(keys, from, to, end, count);
     if (!end) break;
   }
@@ -86,6 +94,33 @@ function findSpans(keys: usize, count: u32): void {
     if (load<u32>(spanSets + at) & 0xffff)
       store<u32>(stamps + at, <u32>load<u16>(recordOf(load<u32>(stamps + at)) + STAMP));
   }
+}
+
+/** Something is not believed for its age: what lies before it in its stretch may be younger. */
+function isDoubted(): bool {
+  const last = words();
+  for (let i: u32 = 0; i < spans; i++) {
+    const set = load<u32>(spanSets + (<usize>i << 2)) & 0xffff;
+    const age = set ? stageOf(load<u32>(stamps + (<usize>i << 2))) : 0;
+    if (!age) continue;
+    for (let word: u32 = 0; word < last; word++) {
+      const at = <usize>word << 2;
+      const old = load<u32>(bitsOf(set) + at) & load<u32>(LIVE + at) & ~told(i, word);
+      if (age > 1 ? old : old & load<u32>(EXACT + at)) return true;
+    }
+  }
+  return false;
+}
+
+/** 0: what was guessed then is believed of all, 1: of those that send no events, 2: of nobody. */
+@inline
+function stageOf(stamp: u32): u32 {
+  const age = elapsed(stamp, time);
+  return age > GUESS_S ? 2 : <u32>(age > PROMISE_S);
+}
+@inline
+function stageOfSegment(segment: u32): u32 {
+  return stageOf(load<u16>(recordOf(segment) + STAMP));
 }
 
 /** Finds out which groups need not be looked at, and has the memory for the others come. */
@@ -204,7 +239,10 @@ function lookInto(keys: usize, from: u32, stop: u32, segment: u32): u32 {
 @inline
 function span(end: u32, sets: u32, segment: u32): void {
   let at = <usize>spans << 2;
-  if (spans && load<u32>(spanSets + at - 4) == sets) at -= 4;
+  if (
+    spans && load<u32>(spanSets + at - 4) == sets &&
+    (!isThorough || stageOfSegment(load<u32>(stamps + at - 4)) == stageOfSegment(segment))
+  ) at -= 4;
   else if (spans == MOST_SPANS) return;
   else {
     spans++;

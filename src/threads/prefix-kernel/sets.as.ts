@@ -130,6 +130,26 @@ function giveUp(): void {
   rebuild();
 }
 
+/** Lists and finds sets anew, whatever a thread was about when it died. */
+export function repair(): void {
+  const made = load<u32>(SETS_MADE);
+  let free: u32 = 0;
+  let idle: u32 = 0;
+  store<u32>(FIRST_FREE, 0);
+  for (let set: u32 = 1; set <= made; set++) {
+    const at = factsOf(set);
+    const uses = load<i32>(at + USES);
+    if (!uses) idle++;
+    if (uses >= 0) continue;
+    store<u32>(at + NEXT, load<u32>(FIRST_FREE));
+    store<u32>(FIRST_FREE, set);
+    free++;
+  }
+  store<u32>(FREE_SETS, free);
+  store<u32>(IDLE_SETS, idle);
+  rebuild();
+}
+
 function step(set: u32, member: u32, adds: bool): i32 {
   const version = load<u32>(VERSION);
   if (version != seen) {

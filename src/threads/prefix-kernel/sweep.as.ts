@@ -1,5 +1,5 @@
 /** Goes round the segments little by little: throws out what is old where memory is short, and what nobody holds. */
-import { GROUP, HAND, recordOf, segments, SHAPE, USED } from "./layout.as";
+import { GROUP, HAND, MADE, recordOf, segments, SHAPE, USED } from "./layout.as";
 import { ageOf, tidy } from "./segments.as";
 import { makeRoom } from "./sets.as";
 import { lock, LOOKS, unlock } from "./write.as";
@@ -23,17 +23,18 @@ export function openSweep(at: usize): void {
 /** Looks at segments with so many places. */
 export function sweep(places: u32, seconds: u32, owner: u32): void {
   const oldest = isFull() ? ageOfOld(seconds) : 0;
+  const made = load<u32>(MADE); // nothing was ever written behind them
   let hand = load<u32>(HAND);
-  if (hand >= segments) hand = 0;
-  for (let left = min(segments, (places + GROUP - 1) / GROUP); left; ) {
+  if (hand >= made) hand = 0;
+  for (let left = min(made, (places + GROUP - 1) / GROUP); left; ) {
     if (!lock(owner, LOOKS)) return;
-    const end = min(hand + min(left, SLICE), segments);
+    const end = min(hand + min(left, SLICE), made);
     left -= end - hand;
     for (; hand < end; hand++) {
       makeRoom();
       tidy(hand, seconds, oldest, oldest != 0 && isFull());
     }
-    if (hand == segments) hand = 0;
+    if (hand == made) hand = 0;
     store<u32>(HAND, hand);
     unlock(owner);
   }

@@ -2,7 +2,7 @@
 import { CLOCK, DROPPED, GROUP, isLive, keyAt, LOCK, recordOf, sendsEvents, SHAPE, countOf, setsAt, STAMP } from "./layout.as";
 import { findRow, fetchRow, isThere, positionOf, putRow, takeRow, dropRow } from "./rows.as";
 import * as segments from "./segments.as";
-import { has, makeRoom, withMember, without } from "./sets.as";
+import { has, makeRoom, repair, withMember, without } from "./sets.as";
 import { findEntry, idOf, lineOf } from "./table.as";
 import { elapsed, GUESS_S, guessedTime, PROMISE_S } from "./time.as";
 
@@ -25,6 +25,13 @@ export function lock(owner: u32, looks: u32): bool {
 export function unlock(owner: u32): void {
   segments.goToStart();
   atomic.cmpxchg<u32>(LOCK, owner, 0);
+}
+
+/** A thread died. If it had the lock, `owner` has it until what may be half done is mended. */
+export function forgetThread(dead: u32, owner: u32): void {
+  if (atomic.cmpxchg<u32>(LOCK, dead, owner) != dead) return;
+  repair();
+  unlock(owner);
 }
 
 @inline

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { PrefixBoard } from "../../../src/threads/prefix-board.ts";
+import { instantiate } from "../../../src/threads/prefix-kernel/kernel.ts";
 import { type ChainKeys, MAX_MEMBERS, type PrefixMatch } from "../../../src/threads/prefix-types.ts";
 import { TestCaches } from "../../support/prefix.ts";
 import { random } from "../generation/random.ts";
@@ -249,6 +250,32 @@ describe("against what is plainly written, step by step", () => {
   }, 60_000);
 });
 
+describe("of a prompt whose end was sent long ago", () => {
+  const keys = new Int32Array(2000).map((_, i) => Math.imul(i + 1, 0x9e3779b1));
+  const long: ChainKeys = { keys, count: 1000, blockSize: 16 };
+
+  test.each([
+    ["the last half an hour", false, 1800],
+    ["the last seconds, where events are sent,", true, 10],
+  ])("what was sent within %s is found without it", (_, isExact, seconds) => {
+    const { writer, reader } = index();
+    const [member, other] = [writer.claim(1, 0), writer.claim(2, 0)];
+    writer.setExact(member, isExact);
+    reader.promise(long, 0, other, START);
+    reader.promise(long, 0, member, START);
+    const later = START + (seconds / 2) * 1000;
+    for (const count of [10, 150, 800]) {
+      reader.promise({ ...long, count }, 0, member, later);
+      for (let end = count; end <= long.count; end += 111) {
+        const match = reader.match({ ...long, count: end }, START + (seconds + 2) * 1000);
+        expect(match.depth(member)).toBe(count);
+        expect(match.spans().at(-1)!.end).toBe(end);
+      }
+    }
+    expect(reader.match(long, later + (seconds + 1) * 1000).depth(member)).toBe(0);
+  });
+});
+
 describe("what threads have promised", () => {
   test("is told to other gateways once, but not of those who send events, nor what others told", () => {
     const { board, writer, reader } = index();
@@ -327,4 +354,24 @@ test.each([4096, 0.01])("memory of %d MB serves as well", (megabytes) => {
   expect(caches.untell(chain, member, 7)).toBe(true);
   expect(reader.match(chain, START).depth(member)).toBe(7);
   expect(board.capacity).toBeGreaterThan(megabytes * 20_000);
+});
+
+test("a thread that dies while it writes leaves an index that goes on", () => {
+  const { board, writer, reader } = index(0.05);
+  const members = Array.from({ length: 40 }, (_, i) => writer.claim(i, 0));
+  const { below } = random(12);
+  const all = chains(60, 8, 12);
+  for (let round = 0; round < 300; round++) {
+    while (instantiate(board.memory).lock(2, 1) === 0);
+    expect(writer.stats().sets).toBeGreaterThanOrEqual(0);
+    board.forgetThread(0); // not the one that had it
+    board.forgetThread(1);
+    for (let i = 0; i < 10; i++) {
+      const chain = all[below(all.length)]!;
+      const member = members[below(members.length)]!;
+      reader.promise(chain, 0, member, START);
+      const depth = reader.match(chain, START).depth(member);
+      if (writer.stats().dropped === 0) expect(depth).toBe(chain.count);
+    }
+  }
 });
