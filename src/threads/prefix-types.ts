@@ -78,6 +78,8 @@ export interface PrefixReader {
 export interface PrefixWriter {
   /** Something was done with it: before, there is nothing in the index, and its memory is not laid out. */
   readonly isUsed: boolean;
+  /** A thread is writing, and may not be running just now: what is written by control all the same is left out. */
+  readonly isBusy: boolean;
   /** Blocks that there is room for, and hashes of engines. */
   readonly capacity: number;
   /** A member for a worker's slot on the fleet board and a rank. Throws RangeError when there are too many. */

@@ -30,6 +30,13 @@ export class ControlPrefixes implements PrefixWriter {
     return this.opened !== undefined;
   }
 
+  get isBusy(): boolean {
+    const { kernel, owner } = this.open();
+    if (kernel.lock(owner, LOOKS) === 0) return true;
+    kernel.unlock(owner);
+    return false;
+  }
+
   get capacity(): number {
     return this.open().kernel.capacity();
   }

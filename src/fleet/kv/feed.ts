@@ -114,7 +114,7 @@ export class KvFeed {
     if (batch.load !== undefined) this.worker.load(batch.load);
     if (batch.isLoadOnly) return;
     const blocks = sizeOf(batch);
-    if (this.waiting === 0 && this.around.work.mayDoNow(blocks)) {
+    if (this.waiting === 0 && !this.around.index.isBusy && this.around.work.mayDoNow(blocks)) {
       this.applyNow(batch, cursor);
       return;
     }

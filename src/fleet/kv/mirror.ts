@@ -7,6 +7,9 @@ import { Pages } from "./pages.ts";
 /** Smallest block of the index: engines may have pages of a single token. */
 const SMALLEST = 16;
 
+/** How often is waited for a thread that is writing, some tens of microseconds each, before its lock is taken for lost. */
+const MOST_WAITS = 4000;
+
 /** The size of the index's blocks for an engine's: the same, or as many of them as make a block of at least 16 tokens. */
 export const indexBlockSize = (engineSize: number): number =>
   engineSize >= SMALLEST ? engineSize : engineSize * Math.ceil(SMALLEST / engineSize);
@@ -32,7 +35,7 @@ export class CacheMirror {
   private readonly pages: Pages;
 
   constructor(
-    index: PrefixWriter,
+    private readonly index: PrefixWriter,
     readonly member: number,
     private readonly model: string,
     private readonly tally: KvTally,
@@ -56,6 +59,7 @@ export class CacheMirror {
   /** Applies the events of a batch in order; gives way after each slice. */
   *apply(events: readonly KvEvent[]): Generator<void, void, void> {
     for (const event of events) {
+      yield* this.untilFree();
       if (event.kind === "cleared") {
         this.tally.cleared();
         this.clear();
@@ -66,6 +70,11 @@ export class CacheMirror {
       else yield* this.stored(event);
       yield;
     }
+  }
+
+  /** What the index leaves out of a removal, it would believe for ever. */
+  private *untilFree(): Generator<void, void, void> {
+    for (let i = 0; i < MOST_WAITS && this.index.isBusy; i++) yield;
   }
 
   /** The first block that a cache tells of says how large its blocks are; others are of another kind of layer. */
@@ -88,14 +97,24 @@ export class CacheMirror {
     }
     const { cache } = this;
     let { position, key } = parent;
-    this.tally.stored(all);
     for (let from = 0; from < all; from += cache.mostTold) {
+      if (from > 0) {
+        yield* this.untilFree();
+        if (!cache.isThere({ position, key })) {
+          this.orphan(all - from); // the index has thrown it out meanwhile
+          return;
+        }
+      }
       const count = Math.min(all - from, cache.mostTold);
       if (media === undefined) cache.hash(key, tokenIds, from * blockSize, count, blockSize);
       else this.hashShown(key, event, from, count);
       key = [cache.keys[2 * count - 2]!, cache.keys[2 * count - 1]!];
+      this.tally.stored(count);
       position = cache.stored(count, position, hashes, from);
-      if (position < 0) return; // the index has counted it
+      if (position < 0) {
+        this.tally.stored(all - from - count); // the index counts what it left out of them
+        return;
+      }
       if (from + count < all) yield;
     }
   }
@@ -118,6 +137,7 @@ export class CacheMirror {
     const { cache } = this;
     const all = hashCount(hashes);
     for (let from = 0; from < all; from += cache.mostTold) {
+      if (from > 0) yield* this.untilFree();
       const count = Math.min(all - from, cache.mostTold);
       const known = cache.removed(count, hashes, from);
       let removed = 0;

@@ -72,7 +72,8 @@ export class Pages {
   private goTo(event: KvStored): boolean {
     const { mirror, table, cache, last } = this;
     const { parent } = event;
-    if (parent !== undefined && parent[0] === last?.[0] && parent[1] === last?.[1]) return true;
+    if (parent !== undefined && parent[0] === last?.[0] && parent[1] === last?.[1] && cache.isThere(this.before))
+      return true;
     this.filled = 0;
     const start = mirror.behind(event);
     if (start !== undefined) {
