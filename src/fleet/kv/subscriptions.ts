@@ -15,8 +15,10 @@ const TEND_MS = 1000;
 const PARTS = 32;
 const PARTS_WHEN_FULL = 4;
 const FULL = 0.75;
-/** Below this nobody needs the room of what is old, and an idle gateway has nothing to do. */
+/** Below this nobody needs the room of what is old, and an idle gateway has next to nothing to do. */
 const SPARSE = 0.5;
+/** Then a whole pass takes four hours: times of guesses have few bits, and what nobody believes any more must be gone before they come round. */
+const PASS_WHEN_SPARSE_S = 14_400;
 /** Entries that are looked at in one piece. */
 const PIECE = 4096;
 
@@ -61,7 +63,7 @@ export function watchKvEvents(options: KvWatchOptions): KvWatch {
     if (!index.isUsed) return;
     const { capacity } = index;
     const { places } = index.stats();
-    index.sweep(0, clock.now());
+    index.sweep(capacity / PASS_WHEN_SPARSE_S, clock.now());
     if (places < SPARSE * capacity && !index.sweepHashes(PIECE)) return;
     const isFull = places > FULL * capacity;
     for (let left = Math.ceil(capacity / (isFull ? PARTS_WHEN_FULL : PARTS)); left > 0; left -= PIECE) {

@@ -10,6 +10,8 @@ import { elapsed, GUESS_S, guessedTime, PROMISE_S } from "./time.as";
 const PIECE: u32 = 64;
 /** How often control looks at the lock: some tens of microseconds, longer than a thread has it. */
 export const LOOKS: u32 = 5000;
+/** And for what a cache tells, which was waited for already: what it would leave out is not told again. */
+const MORE_LOOKS: u32 = 50000;
 
 /** Nobody asks for it; but without it nothing would be read. */
 export let fetched: u32 = 0;
@@ -124,7 +126,7 @@ export function tell(keys: usize, count: u32, parent: i32, member: u32, owner: u
     fetch(keys, from, to);
     if (cache) fetchRows(hashes, from, to, cache);
     let i = from;
-    if (isLive(member) && lock(owner, LOOKS)) {
+    if (isLive(member) && lock(owner, MORE_LOOKS)) {
       segments.goToStart();
       if (position < 0 || segments.goTo(<u32>position))
         for (; i < to; i++) {
@@ -172,7 +174,7 @@ export function remove(hashes: usize, count: u32, member: u32, owner: u32, cache
     const to = min(count, from + PIECE);
     fetchRows(hashes, from, to, cache);
     fetchRecords(hashes, from, to, cache);
-    const isLocked = lock(owner, LOOKS);
+    const isLocked = lock(owner, MORE_LOOKS);
     for (let i = from; i < to; i++) {
       const position = isLocked ? takeHash(hashes + (<usize>i << 3), cache) : <i32>UNKNOWN;
       if (position >= 0 && segments.goTo(<u32>position)) untellHere(member);
