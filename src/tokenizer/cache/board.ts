@@ -8,7 +8,7 @@
  * Nobody locks, so that no thread waits for one that was ended. A writer claims room in the ring with one compare-and-swap, which
  * ends the life of what lay there, and writes then. A reader looks whether a record lives before and after it has read it. Two
  * writers may meet in a slot, whose words are then of both: its tag tells. A writer that was held up for a whole turn of the ring
- * spoils another's record: its check, a hash of the ids, tells.
+ * spoils another's record: its check tells, a hash of the ids with the record's position, which is looked at after they were read.
  */
 import { adviseHugePages } from "../kernel/huge-pages.ts";
 
@@ -65,7 +65,7 @@ export interface CacheBoard {
   /** The text of `length` bytes with this hash. `asText`: special tokens in it are plain text. */
   find(level: LevelCode, hash: bigint, length: number, asText?: boolean): Found | undefined;
   contentOf(found: Found): Content | undefined;
-  /** Was all of its record untouched up to now? */
+  /** Was all of its record untouched up to now, but for its text, which has to be compared? Looks at all of its ids. */
   lives(found: Found): boolean;
   /** Stores a text and its ids; gives the record's position, -1 if it is too large. */
   append(text: Uint8Array, ids: Uint32Array): number;
@@ -221,9 +221,17 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     const idsAt = (record + RECORD_WORDS) * 4;
     const textAt = idsAt + ids * 4;
     if (textAt + text > memory.byteLength) return undefined;
-    halve(checkOf(new Uint32Array(memory, idsAt, ids), seed));
-    if (half[0] !== words[record + CHECK] || half[1] !== words[record + CHECK + 1]) return undefined;
     return { text: all.subarray(textAt, textAt + length), ids: new Uint32Array(memory, idsAt, count) };
+  }
+
+  /** Are the ids those that were written with this position? */
+  function isWhole(at: number): boolean {
+    const record = addressOf(at);
+    const ids = words[record + COUNT]!;
+    const idsAt = (record + RECORD_WORDS) * 4;
+    if (ids < 0 || idsAt + ids * 4 > memory.byteLength) return false;
+    halve(checkOf(new Uint32Array(memory, idsAt, ids), seed));
+    return (half[0]! ^ at) === words[record + CHECK] && half[1] === words[record + CHECK + 1];
   }
 
   /** Room for a record of so many units, in one piece. */
@@ -246,7 +254,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     const at = claim(Math.ceil(size / UNIT));
     const record = addressOf(at);
     halve(checkOf(ids, seed));
-    words[record + CHECK] = half[0]!;
+    words[record + CHECK] = half[0]! ^ at;
     words[record + CHECK + 1] = half[1]!;
     words[record + COUNT] = ids.length;
     words[record + TEXT] = text.length;
@@ -321,7 +329,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     find,
     contentOf,
     // A write, so that no read before it is put off on any processor.
-    lives: ({ at }) => age(at, Atomics.add(words, HEAD, 0)) <= units,
+    lives: ({ at }) => isWhole(at) && age(at, Atomics.add(words, HEAD, 0)) <= units,
     append,
     put,
     entries,

@@ -114,6 +114,52 @@ test("positions begin anew after many turns of the ring", () => {
   expect(words[head]! >>> 0).toBeLessThan(1 << 20);
 });
 
+test("a writer that is a turn of the ring late spoils no answer, wherever it was held up and however far it comes", () => {
+  const shared = memory(100, 4096);
+  const words = new Int32Array(shared);
+  const board = openCacheBoard(shared);
+  // of one size, so that all begin where the one of the turn before did
+  const textOf = (i: number): Buffer => Buffer.from(`${i} `.padStart(64, "*"));
+  const idsOf = (i: number): Uint32Array => new Uint32Array(16).fill(1_000_000 + i);
+  const write = (i: number): number => board.append(textOf(i), idsOf(i));
+  expect(write(0)).toBe(0);
+  const start = words.indexOf(1_000_000) - 4;
+  const late = words.slice(start, start + 36);
+  let [i, at] = [0, 0];
+  do at = write(++i);
+  while (at < 512 && i < 100);
+  expect(words[start + 4]).toBe(1_000_000 + i);
+  const text = textOf(i);
+  board.put(Level.l0, hash(text), at, text.length, 16);
+  const found = board.find(Level.l0, hash(text), text.length)!;
+  const whole = words.slice();
+  let refused = 0;
+  for (let from = 0; from < late.length; from++)
+    for (let to = from; to <= late.length; to++) {
+      words.set(late.subarray(from, to), start + from);
+      const content = board.contentOf(found);
+      const isText = content !== undefined && text.equals(content.text);
+      const ids = content && Uint32Array.from(content.ids);
+      if (isText && board.lives(found)) expect(ids).toEqual(idsOf(i));
+      else refused++;
+      words.set(whole);
+    }
+  expect(refused).toBeGreaterThan(400);
+  expect(refused).toBeLessThan((36 * 37) / 2 + 36);
+});
+
+test("ids that another writes over while they are read are not taken", () => {
+  const shared = memory(100, 4096);
+  const words = new Int32Array(shared);
+  const board = openCacheBoard(shared);
+  store(board, 5);
+  const [text, ids] = [textOf(5), idsOf(5)];
+  const found = board.find(Level.l0, hash(text), text.length)!;
+  expect([...board.contentOf(found)!.ids]).toEqual([...ids]);
+  words[words.indexOf(ids[2]!)] = 7;
+  expect(board.lives(found)).toBe(false);
+});
+
 describe("damage", () => {
   /** Of every word of the memory, as another writer could leave it behind. */
   test("no word that changes under a reader makes it give wrong ids", () => {
