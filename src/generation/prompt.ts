@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { ContextLengthError, InvalidRequestError } from "../errors.ts";
+import { atOnce, inTurns, type Steps, turn } from "../steps.ts";
 import {
   type ChatTemplate,
   type RenderedPrompt,
@@ -7,10 +8,10 @@ import {
   type Segment,
   type TemplateInput,
 } from "../template/chat-template.ts";
-import { type MessageData, prepareMessages } from "../template/prepare-messages.ts";
+import { prepareMessagesSteps } from "../template/prepare-messages.ts";
 import { type EncodeOptions, type Tokenizer, TokenizerError } from "../tokenizer/tokenizer.ts";
 import { type Conversation, listedTools } from "./conversation.ts";
-import { templateMessages } from "./template-messages.ts";
+import { templateMessagesSteps } from "./template-messages.ts";
 import { type TemplateTraits, templateTraits } from "./template-traits.ts";
 import { toolDeclaration } from "./tools/declaration.ts";
 
@@ -99,13 +100,10 @@ export function renderPrompt(
   template: ChatTemplate,
   options: { readonly now?: Date } = {},
 ): RenderedPrompt {
-  return renderedPrompt(
-    template,
-    templateInput(conversation, shownMessages(conversation, template), template, options),
-  );
+  return renderedPrompt(template, atOnce(templateInput(conversation, template, options)));
 }
 
-/** Rendering a conversation of more takes milliseconds. */
+/** Rendering a conversation of more messages, calls and parts of contents takes milliseconds. */
 export const MANY_MESSAGES = 1000;
 /** The same of what its tools, documents and variables hold: values, and pieces of text of so many UTF-16 units. */
 const MANY_VALUES = 4000;
@@ -115,12 +113,16 @@ const PIECE = 32;
 export function isLong(conversation: Conversation): boolean {
   const { messages, tools, documents, responseFormat, templateVariables } = conversation;
   if (messages.length > MANY_MESSAGES) return true;
+  let inside = messages.length;
+  for (const { content, toolCalls = [] } of messages)
+    inside += toolCalls.length + (typeof content === "string" ? 0 : content.length);
+  if (inside > MANY_MESSAGES) return true;
   const left: unknown[] = [documents, responseFormat, templateVariables, ...tools];
   for (let weight = 0; left.length > 0; ) {
     const value = left.pop();
     if (typeof value === "string") weight += value.length / PIECE;
     else if (typeof value === "object" && value !== null)
-      for (const inner of value instanceof Map ? value.values() : Object.values(value)) {
+      for (const inner of valuesIn(value)) {
         if (++weight > MANY_VALUES) return true;
         left.push(inner);
       }
@@ -129,56 +131,45 @@ export function isLong(conversation: Conversation): boolean {
   return false;
 }
 
-/** The same as `renderPrompt` for a long one: other work of the thread has its turn between the steps, which take milliseconds. */
+/** `Object.values` of a long list takes long. */
+const valuesIn = (value: object): Iterable<unknown> =>
+  Array.isArray(value) ? value : value instanceof Map ? value.values() : Object.values(value);
+
+/** The same as `renderPrompt` for a long one, in turns with other work of the thread. */
 export async function renderInTurns(
   conversation: Conversation,
   template: ChatTemplate,
   options: { readonly now?: Date } = {},
 ): Promise<RenderedPrompt> {
-  await turn();
-  const messages = shownMessages(conversation, template);
-  await turn();
-  const input = templateInput(conversation, messages, template, options);
-  await turn();
-  const prompt = await renderedInSteps(template, input);
+  await turn(); // reading it has taken milliseconds
+  const prompt = await inTurns(renderedSteps(conversation, template, options));
   await turn();
   return prompt;
 }
 
-async function renderedInSteps(template: ChatTemplate, input: TemplateInput): Promise<RenderedPrompt> {
+function* renderedSteps(
+  conversation: Conversation,
+  template: ChatTemplate,
+  options: { readonly now?: Date },
+): Steps<RenderedPrompt> {
+  const input = yield* templateInput(conversation, template, options);
+  yield;
   if (template.renderSegments !== undefined || template.renderSteps === undefined)
     return renderedPrompt(template, input);
-  for (const steps = template.renderSteps(input); ; await turn()) {
-    const { done, value } = steps.next();
-    if (done) return { text: value };
-  }
+  return { text: yield* template.renderSteps(input) };
 }
 
-let last: Promise<void> = Promise.resolve();
-
-/** Of several long conversations one goes on in each turn of the event loop. */
-function turn(): Promise<void> {
-  last = last.then(() => setImmediate());
-  return last;
-}
-
-/** The messages as the template takes them. */
-function shownMessages(conversation: Conversation, template: ChatTemplate): readonly MessageData[] {
-  const systemInPlace = conversation.systemInPlace === true;
-  return templateMessages(conversation.messages, traitsFor(conversation, template), { systemInPlace });
-}
-
-function templateInput(
+function* templateInput(
   conversation: Conversation,
-  messages: readonly MessageData[],
   template: ChatTemplate,
   { now }: { readonly now?: Date },
-): TemplateInput {
-  const { addGenerationPrompt, continueFinalMessage, documents, template: name } = conversation;
+): Steps<TemplateInput> {
+  const { addGenerationPrompt, continueFinalMessage, documents, template: name, systemInPlace = false } = conversation;
   const tools = listedTools(conversation);
   const traits = traitsFor(conversation, template);
+  const shown = yield* templateMessagesSteps(conversation.messages, traits, { systemInPlace });
   return {
-    messages: prepareMessages(messages, { keepNullContent: template.needsNullContent }),
+    messages: yield* prepareMessagesSteps(shown, { keepNullContent: template.needsNullContent }),
     addGenerationPrompt,
     continueFinalMessage,
     variables: templateVariables(conversation, traits),

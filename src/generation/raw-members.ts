@@ -1,9 +1,10 @@
 /** Parts of a request whose numbers and key order must survive, as prompts print them: read from the request's own text. */
 import { InvalidRequestError } from "../errors.ts";
+import { PIECE_TEXT, type Steps } from "../steps.ts";
 import { json } from "../template/encoders/fields.ts";
 import { refill } from "../template/engine/limits.ts";
 import { TemplateLimitError } from "../template/errors.ts";
-import { type JsonValue, parseLossless } from "../template/lossless-json.ts";
+import { type JsonValue, losslessSteps, parseLossless } from "../template/lossless-json.ts";
 
 const QUOTE = 34;
 const COMMA = 44;
@@ -12,9 +13,6 @@ const OPEN_LIST = 91;
 const CLOSE_LIST = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
-
-/** UTF-16 units of a long text that are looked at in one go. */
-const PIECE = 1 << 18;
 
 /** Where the string that begins at `from` ends, behind its quote. */
 function endOfString(json: string, from: number): number {
@@ -30,15 +28,23 @@ function endOfString(json: string, from: number): number {
  * A member of a JSON object, read by `parseLossless`; undefined where the object has none of this name. The last one holds, as for
  * `JSON.parse`. `json` must be valid: what it is outside of the member is not checked.
  */
-export function rawMember(json: string, name: string): JsonValue | undefined {
-  const found = rawMemberText(json, name);
-  return found === undefined ? undefined : parseLossless(found);
+export function* rawMemberSteps(json: string, name: string): Steps<JsonValue | undefined> {
+  const found = yield* rawMemberTextSteps(json, name);
+  return found === undefined ? undefined : yield* losslessSteps(found);
 }
 
 /** The text of such a member, without white space around it. */
 export function rawMemberText(json: string, name: string): string | undefined {
-  const found = memberSpan(json, name);
-  return found && json.slice(found.from, found.to).trim();
+  const finder = memberFinder(json, name);
+  scanTopLevel(json, finder);
+  return finder.member();
+}
+
+/** The same in steps. */
+export function* rawMemberTextSteps(json: string, name: string): Steps<string | undefined> {
+  const finder = memberFinder(json, name);
+  yield* scanned(json, finder);
+  return finder.member();
 }
 
 /** The same JSON with another value of a member, where it has one of this name. `json` must be valid. */
@@ -59,7 +65,13 @@ interface Span {
   readonly to: number;
 }
 
-function memberFinder(json: string, name: string): TopLevel & { found(): Span | undefined } {
+interface MemberFinder extends TopLevel {
+  found(): Span | undefined;
+  /** Its text, without white space around it. */
+  member(): string | undefined;
+}
+
+function memberFinder(json: string, name: string): MemberFinder {
   const key = JSON.stringify(name);
   let found: Span | undefined;
   let from = -1;
@@ -78,6 +90,7 @@ function memberFinder(json: string, name: string): TopLevel & { found(): Span | 
       from = -1;
     },
     found: () => found,
+    member: () => found && json.slice(found.from, found.to).trim(),
   };
 }
 
@@ -85,6 +98,13 @@ function memberFinder(json: string, name: string): TopLevel & { found(): Span | 
 export function rawItemTexts(json: string): readonly string[] {
   const cutter = itemCutter(json);
   scanTopLevel(json, cutter);
+  return cutter.items;
+}
+
+/** The same in steps. */
+export function* rawItemTextsSteps(json: string): Steps<readonly string[]> {
+  const cutter = itemCutter(json);
+  yield* scanned(json, cutter);
   return cutter.items;
 }
 
@@ -102,30 +122,10 @@ function itemCutter(json: string): TopLevel & { readonly items: string[] } {
   };
 }
 
-/**
- * The texts of the items of a member that is an array; none where there is no such member. `json` must be valid. It may be long: `giveWay`
- * is called between pieces, and waited for.
- */
-export async function rawMemberItems(
-  json: string,
-  name: string,
-  giveWay: () => Promise<void> | undefined,
-): Promise<readonly string[]> {
-  const scan = async (text: string, found: TopLevel): Promise<void> => {
-    const place = { at: 0, depth: 0 };
-    while (place.at < text.length) {
-      scanTopLevel(text, found, place, place.at + PIECE);
-      await giveWay();
-    }
-  };
-  const finder = memberFinder(json, name);
-  await scan(json, finder);
-  const span = finder.found();
-  if (span === undefined) return [];
-  const list = json.slice(span.from, span.to).trim();
-  const cutter = itemCutter(list);
-  await scan(list, cutter);
-  return cutter.items;
+/** The texts of the items of a member that is an array; none where there is no such member. `json` must be valid. */
+export function* rawMemberItemsSteps(json: string, name: string): Steps<readonly string[]> {
+  const list = yield* rawMemberTextSteps(json, name);
+  return list === undefined ? [] : yield* rawItemTextsSteps(list);
 }
 
 /**
@@ -153,6 +153,14 @@ interface TopLevel {
 interface Place {
   at: number;
   depth: number;
+}
+
+function* scanned(json: string, found: TopLevel): Steps<void> {
+  for (const place = { at: 0, depth: 0 }; ; ) {
+    scanTopLevel(json, found, place, place.at + PIECE_TEXT);
+    if (place.at >= json.length) return;
+    yield;
+  }
 }
 
 /** Looks at the next part of a text, up to `until` or a little behind, and leaves in `place` where it stopped. */

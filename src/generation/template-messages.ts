@@ -1,7 +1,9 @@
 /** Messages of a conversation in the form that a model's template wants. */
 import { createHash } from "node:crypto";
 import { InvalidRequestError } from "../errors.ts";
+import { atOnce, PIECE_ITEMS, type Steps } from "../steps.ts";
 import { parseLossless } from "../template/lossless-json.ts";
+import { plainValue } from "../template/plain-value.ts";
 import type { MessageData } from "../template/prepare-messages.ts";
 import { oneCallEach, type Placed, shownContent, textInResults } from "./call-turns.ts";
 import { type Content, contentText, type Message, type ToolCall } from "./conversation.ts";
@@ -13,35 +15,50 @@ import { inTurns } from "./turn-order.ts";
  * The messages as the template is to see them, before `prepareMessages`. `systemInPlace`: see `Conversation`. Throws InvalidRequestError
  * for calls whose arguments are no JSON where the template needs an object.
  */
-export function templateMessages(
+export const templateMessages = (
   messages: readonly Message[],
   traits: TemplateTraits,
-  { systemInPlace = false }: { readonly systemInPlace?: boolean } = {},
-): MessageData[] {
+  options: Options = {},
+): MessageData[] => atOnce(templateMessagesSteps(messages, traits, options));
+
+interface Options {
+  readonly systemInPlace?: boolean;
+}
+
+/** The same in steps. */
+export function* templateMessagesSteps(
+  messages: readonly Message[],
+  traits: TemplateTraits,
+  { systemInPlace = false }: Options,
+): Steps<MessageData[]> {
   const ids = new CallIds(traits.calls?.ids ?? "any");
-  const placed = fitting(arranged(messages, traits, systemInPlace), traits);
-  return placed.map(({ message, at, firstCall = 0 }) => {
+  const ordered = arranged(messages, traits, systemInPlace);
+  if (ordered.length > PIECE_ITEMS) yield;
+  const shown: MessageData[] = [];
+  for (const { message, at, firstCall = 0 } of fitting(ordered, traits)) {
+    if (shown.length % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
     const { role, name, reasoning, toolCalls = [] } = message;
-    const calls = toolCalls.map((call, i) => ({
-      id: ids.next(call),
-      type: "function",
-      function: {
-        name: call.name,
-        arguments: callArguments(call, traits.calls, `messages[${at}].tool_calls[${firstCall + i}].function.arguments`),
-      },
-    }));
+    const calls: unknown[] = [];
+    for (const [i, call] of toolCalls.entries()) {
+      if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+      const param = `messages[${at}].tool_calls[${firstCall + i}].function.arguments`;
+      const called = { name: call.name, arguments: callArguments(call, traits.calls, param) };
+      const shownCall = { id: ids.next(call), type: "function", function: called };
+      calls.push(toolCalls.length > PIECE_ITEMS ? plainValue(shownCall) : shownCall); // what comes next takes a message in one go
+    }
     const answered = role === "tool" ? ids.answered(message) : undefined;
     const shownName = name ?? (traits.namesResults ? answered?.name : undefined);
     const content = templateContent(shownContent(message), role === "developer" ? "system" : role, traits);
-    return {
+    shown.push({
       role,
       content: content === "" && calls.length > 0 ? emptyContent(message, traits.calls) : content,
       ...(shownName !== undefined && { name: shownName }),
       ...(reasoning !== undefined && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),
       ...(answered !== undefined && { tool_call_id: answered.id }),
-    };
-  });
+    });
+  }
+  return shown;
 }
 
 /** Calls, results and turns as the template takes them. */

@@ -96,8 +96,10 @@ export class Turns {
     for (const [at, { id }] of calls.entries()) if (!places.has(id)) places.set(id, at);
     const place = ({ toolCallId }: Message): number =>
       (toolCallId === undefined ? undefined : places.get(toolCallId)) ?? calls.length;
-    const sorted = this.collected.slice(from).sort((a, b) => place(a) - place(b));
-    for (const [i, message] of sorted.entries()) this.collected[from + i] = message;
+    const results = this.collected.slice(from).map((message) => ({ message, at: place(message) }));
+    if (results.every(({ at }, i) => i === 0 || results[i - 1]!.at <= at)) return;
+    results.sort((a, b) => a.at - b.at);
+    for (const [i, { message }] of results.entries()) this.collected[from + i] = message;
   }
 
   /** One content out of two: its parts are those of both. */

@@ -2,14 +2,12 @@
  * Large JSON texts, read piece by piece: one call of `JSON.parse` for a text of megabytes holds a thread for up to a second where
  * the text has many keys, strings or brackets. What is read is what `JSON.parse` gives.
  */
-import { setImmediate } from "node:timers/promises";
 import { BadJsonError } from "../errors.ts";
+import { inTurns, PIECE_TEXT, type Steps } from "../steps.ts";
 import { MAX_DEPTH, makePrintable, parseText, refuseDepth } from "./json-object.ts";
 
 /** UTF-16 units that `JSON.parse` is given at a time; more only where a single string is longer. Takes up to 5 ms. */
-const PIECE = 1 << 16;
-/** How long a text is read before others have their turn. */
-const TURN_MS = 3;
+const PIECE = PIECE_TEXT;
 /** Keys of one object: far more than anything means, and few enough to check what is in them at one go. */
 const MAX_KEYS = 100_000;
 
@@ -21,22 +19,7 @@ const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
  * too. `what` begins the messages of errors. Throws BadJsonError.
  */
 export async function parseSliced(text: string, what: string): Promise<object> {
-  const reading = new SlicedReader(text, what).read();
-  for (let since = performance.now(); ; ) {
-    const { done, value } = reading.next();
-    if (done) return value;
-    if (performance.now() - since < TURN_MS) continue;
-    await turn();
-    since = performance.now();
-  }
-}
-
-let last: Promise<void> = Promise.resolve();
-
-/** Of several texts that are being read, one goes on in each turn of the event loop. */
-function turn(): Promise<void> {
-  last = last.then(() => setImmediate());
-  return last;
+  return inTurns(new SlicedReader(text, what).read());
 }
 
 type Container = unknown[] | Record<string, unknown>;
@@ -70,7 +53,7 @@ class SlicedReader {
   ) {}
 
   /** Gives way between any two pieces. */
-  *read(): Generator<void, object> {
+  *read(): Steps<object> {
     const { text, open } = this;
     const root = text.search(/[^ \t\r\n]/);
     if (root < 0) throw new BadJsonError(`${this.what} is empty: a JSON object is needed`);

@@ -1,10 +1,17 @@
 import { InvalidRequestError } from "../errors.ts";
+import { PIECE_ITEMS, type Steps } from "../steps.ts";
 import { continueFinal } from "./continue-message.ts";
 import { type CompiledTemplate, compileTemplate } from "./engine/template.ts";
 import type { Value } from "./engine/values.ts";
 import { ChatTemplateError, TemplateRaisedError } from "./errors.ts";
-import { plainValue } from "./plain-value.ts";
-import { type MessageData, messageValue, prepareMessages } from "./prepare-messages.ts";
+import { plainSteps, plainValue } from "./plain-value.ts";
+import {
+  type MessageData,
+  messageSteps,
+  messageValue,
+  type PreparedMessage,
+  prepareMessages,
+} from "./prepare-messages.ts";
 
 export { MAX_TEXT } from "./engine/limits.ts";
 export { ChatTemplateError, TemplateLimitError, TemplateRaisedError, TemplateTextLimitError } from "./errors.ts";
@@ -42,7 +49,7 @@ export interface ChatTemplate {
    */
   render(input: TemplateInput): string;
   /** The same in steps of a few milliseconds, where it can be had so. */
-  renderSteps?(input: TemplateInput): Generator<void, string>;
+  renderSteps?(input: TemplateInput): Steps<string>;
   /** Of formats whose prompts are encoded in pieces: those pieces, whose texts joined are what `render` gives. */
   renderSegments?(input: TemplateInput): readonly Segment[];
   /** The template writes tool calls only where content is null: see `prepareMessages`. */
@@ -142,9 +149,13 @@ function* renderWith(
       param: "continue_final_message",
     });
   try {
-    const messages = input.messages.map(messageValue);
+    const messages: PreparedMessage[] = [];
+    for (const message of input.messages) {
+      messages.push(inSteps ? yield* messageSteps(message) : messageValue(message));
+      if (inSteps && messages.length % PIECE_ITEMS === 0) yield;
+    }
     const continuation = continues ? continueFinal(messages, field, source) : undefined;
-    const variables = variablesOf(constants, input);
+    const variables = yield* variablesOf(constants, input, inSteps);
     variables.set("messages", continuation?.messages ?? messages);
     if (inSteps) yield;
     const text = inSteps ? yield* template.renderSteps(variables, input.now) : template.render(variables, input.now);
@@ -161,14 +172,18 @@ function* renderWith(
   }
 }
 
-function variablesOf(constants: ReadonlyMap<string, Value>, input: TemplateInput): Map<string, Value> {
+function* variablesOf(
+  constants: ReadonlyMap<string, Value>,
+  input: TemplateInput,
+  inSteps: boolean,
+): Steps<Map<string, Value>> {
   const { variables, tools, documents, addGenerationPrompt } = input;
   const values = new Map(constants);
   if (variables !== undefined)
     for (const [name, value] of variables instanceof Map ? variables : Object.entries(variables))
-      if (value !== undefined) values.set(name, plainValue(value));
-  if (tools !== undefined) values.set("tools", plainValue(tools));
-  if (documents !== undefined) values.set("documents", plainValue(documents));
+      if (value !== undefined) values.set(name, inSteps ? yield* plainSteps(value) : plainValue(value));
+  if (tools !== undefined) values.set("tools", inSteps ? yield* plainSteps(tools) : plainValue(tools));
+  if (documents !== undefined) values.set("documents", inSteps ? yield* plainSteps(documents) : plainValue(documents));
   values.set("add_generation_prompt", addGenerationPrompt);
   return values;
 }

@@ -2,6 +2,7 @@
  * JSON whose numbers and key order survive: `1.0` stays a float, integers keep all their digits, integer-like keys keep their place.
  * `JSON.parse` loses all three, and templates print all three.
  */
+import { PIECE_TEXT, type Steps } from "../steps.ts";
 import { PyFloat } from "./engine/values.ts";
 
 export { PyFloat };
@@ -18,10 +19,16 @@ const BLANK = /[ \t\n\r]*/y;
 
 /** Reads a JSON text. Of equal keys the last value holds. Throws a SyntaxError that names the offset. */
 export function parseLossless(text: string): JsonValue {
-  const reader = { text, at: 0 };
-  const value = read(reader, 0);
-  blank(reader);
-  return reader.at === text.length ? value : fail(reader);
+  const reading = new Reading(text);
+  reading.goOn(Number.POSITIVE_INFINITY);
+  return reading.end();
+}
+
+/** The same in steps. */
+export function* losslessSteps(text: string): Steps<JsonValue> {
+  const reading = new Reading(text);
+  for (let until = PIECE_TEXT; !reading.goOn(until); until = reading.at + PIECE_TEXT) yield;
+  return reading.end();
 }
 
 interface Reader {
@@ -40,26 +47,6 @@ function blank(reader: Reader): void {
   BLANK.lastIndex = reader.at;
   BLANK.test(reader.text);
   reader.at = BLANK.lastIndex;
-}
-
-function read(reader: Reader, depth: number): JsonValue {
-  blank(reader);
-  if (depth > MAX_DEPTH) throw new SyntaxError(`the JSON text nests more than ${MAX_DEPTH} levels deep`);
-  switch (reader.text[reader.at]) {
-    case '"':
-      return string(reader);
-    case "{":
-      return object(reader, depth);
-    case "[":
-      return array(reader, depth);
-    case "t":
-      return word(reader, "true", true);
-    case "f":
-      return word(reader, "false", false);
-    case "n":
-      return word(reader, "null", null);
-  }
-  return number(reader);
 }
 
 function word<T>(reader: Reader, name: string, value: T): T {
@@ -120,20 +107,6 @@ function isEscaped(text: string, at: number): boolean {
   return slashes % 2 === 1;
 }
 
-function array(reader: Reader, depth: number): JsonValue[] {
-  const items: JsonValue[] = [];
-  reader.at++;
-  blank(reader);
-  if (reader.text[reader.at] === "]") {
-    reader.at++;
-    return items;
-  }
-  for (;;) {
-    items.push(read(reader, depth + 1));
-    if (!separator(reader, "]")) return items;
-  }
-}
-
 /** After an item: true when another one follows. */
 function separator(reader: Reader, close: string): boolean {
   blank(reader);
@@ -143,22 +116,100 @@ function separator(reader: Reader, close: string): boolean {
   return c === ",";
 }
 
-function object(reader: Reader, depth: number): JsonObject {
-  const entries = new Map<string, JsonValue>();
+/** Reads up to the value of an entry. */
+function entryKey(reader: Reader): string {
+  blank(reader);
+  if (reader.text[reader.at] !== '"') fail(reader);
+  const key = string(reader);
+  blank(reader);
+  if (reader.text[reader.at] !== ":") fail(reader);
+  reader.at++;
+  return key;
+}
+
+/** Behind an opening bracket: whether it closes at once. */
+function closesAtOnce(reader: Reader, close: string): boolean {
   reader.at++;
   blank(reader);
-  if (reader.text[reader.at] === "}") {
-    reader.at++;
-    return entries;
+  if (reader.text[reader.at] !== close) return false;
+  reader.at++;
+  return true;
+}
+
+/** An array or object whose end has not been read. */
+type Open =
+  | { readonly list: JsonValue[]; readonly entries?: undefined }
+  | { readonly list?: undefined; readonly entries: Map<string, JsonValue>; key: string };
+
+class Reading implements Reader {
+  at = 0;
+  private readonly open: Open[] = [];
+  private value: JsonValue = null;
+
+  constructor(readonly text: string) {}
+
+  /** Reads on, up to this offset or a little behind. True: the value is complete. */
+  goOn(until: number): boolean {
+    const { open } = this;
+    for (;;) {
+      blank(this);
+      if (open.length > MAX_DEPTH) throw new SyntaxError(`the JSON text nests more than ${MAX_DEPTH} levels deep`);
+      let value = this.scalarOrEmpty();
+      if (value === undefined) continue; // a bracket was opened
+      for (;;) {
+        const around = open.at(-1);
+        if (around === undefined) {
+          this.value = value;
+          return true;
+        }
+        if (around.list !== undefined) {
+          around.list.push(value);
+          if (separator(this, "]")) break;
+          value = around.list;
+        } else {
+          around.entries.set(around.key, value);
+          if (separator(this, "}")) {
+            around.key = entryKey(this);
+            break;
+          }
+          value = around.entries;
+        }
+        open.pop();
+      }
+      if (this.at >= until) return false;
+    }
   }
-  for (;;) {
-    blank(reader);
-    if (reader.text[reader.at] !== '"') fail(reader);
-    const key = string(reader);
-    blank(reader);
-    if (reader.text[reader.at] !== ":") fail(reader);
-    reader.at++;
-    entries.set(key, read(reader, depth + 1));
-    if (!separator(reader, "}")) return entries;
+
+  /** The value, if nothing follows it. */
+  end(): JsonValue {
+    blank(this);
+    return this.at === this.text.length ? this.value : fail(this);
+  }
+
+  /** The value that begins here; undefined: it is an array or object with something in it, which is open now. */
+  private scalarOrEmpty(): JsonValue | undefined {
+    switch (this.text[this.at]) {
+      case '"':
+        return string(this);
+      case "{": {
+        const entries = new Map<string, JsonValue>();
+        if (closesAtOnce(this, "}")) return entries;
+        this.open.push({ entries, key: entryKey(this) });
+        return undefined;
+      }
+      case "[": {
+        const list: JsonValue[] = [];
+        if (closesAtOnce(this, "]")) return list;
+        this.open.push({ list });
+        return undefined;
+      }
+      case "t":
+        return word(this, "true", true);
+      case "f":
+        return word(this, "false", false);
+      case "n":
+        return word(this, "null", null);
+    }
+    return number(this);
   }
 }

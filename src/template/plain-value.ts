@@ -1,3 +1,4 @@
+import { PIECE_ITEMS, type Steps } from "../steps.ts";
 import { type Key, PyFloat, type Value } from "./engine/values.ts";
 import { ChatTemplateError } from "./errors.ts";
 
@@ -27,6 +28,57 @@ export function plainValue(value: unknown, depth = 0): Value {
       if (isPlain(value)) return objectValue(value, depth);
   }
   throw new ChatTemplateError("a variable of the template is not plain data");
+}
+
+/** Values that are looked at in one go. */
+const PIECE = 1 << 11;
+
+/** The same in steps. */
+export function* plainSteps(value: unknown, depth = 0): Steps<Value> {
+  if (typeof value !== "object" || value === null) return plainValue(value, depth);
+  if (isPlain(value)) {
+    const dict = new Map<Key, Value>();
+    for (const [key, item] of Object.entries(value))
+      if (item !== undefined) dict.set(key, yield* plainSteps(item, depth + 1));
+    return dict;
+  }
+  if (yield* isMade(value, depth)) return value as Value;
+  if (!Array.isArray(value)) return plainValue(value, depth);
+  const list: Value[] = [];
+  for (const item of value as readonly unknown[]) {
+    if (list.length % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    list.push(plainValue(item, depth + 1));
+  }
+  return list;
+}
+
+/** Is it made of the engine's values throughout, as what `parseLossless` gives is? */
+function* isMade(value: object, outerDepth: number): Steps<boolean> {
+  let level: unknown[] = [value];
+  for (let depth = outerDepth, seen = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return false;
+    const next: unknown[] = [];
+    for (const outer of level) {
+      const items = insideOf(outer);
+      if (items === undefined) return false;
+      for (const item of items) {
+        if (++seen % PIECE === 0) yield;
+        if (typeof item === "object" && item !== null) next.push(item);
+        else if (plainValue(item) !== item) return false;
+      }
+    }
+    level = next;
+  }
+  return true;
+}
+
+/** What is in one of the engine's values; undefined: it is none. */
+function insideOf(value: unknown): Iterable<unknown> | undefined {
+  if (Array.isArray(value)) return value;
+  if (value instanceof PyFloat) return [];
+  if (!(value instanceof Map)) return undefined;
+  for (const key of value.keys()) if (typeof key !== "string") return undefined;
+  return value.values();
 }
 
 function isPlain(value: object): boolean {

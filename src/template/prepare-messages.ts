@@ -1,6 +1,7 @@
 import { InvalidRequestError } from "../errors.ts";
+import { atOnce, PIECE_ITEMS, type Steps } from "../steps.ts";
 import type { Value } from "./engine/values.ts";
-import { plainValue } from "./plain-value.ts";
+import { plainSteps, plainValue } from "./plain-value.ts";
 
 /** A message: a plain object, or a Map as `parseLossless` gives it. */
 export type MessageData = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
@@ -16,8 +17,14 @@ const hasCalls = (message: PreparedMessage): boolean => {
 };
 
 /** A message as it is. Throws InvalidRequestError when it is no object. */
-export function messageValue(message: MessageData): PreparedMessage {
-  const value = plainValue(message);
+export const messageValue = (message: MessageData): PreparedMessage => checkedMessage(plainValue(message));
+
+/** The same in steps. */
+export function* messageSteps(message: MessageData): Steps<PreparedMessage> {
+  return checkedMessage(yield* plainSteps(message));
+}
+
+function checkedMessage(value: Value): PreparedMessage {
   if (!(value instanceof Map)) throw new InvalidRequestError("A message must be an object", { param: "messages" });
   return value as PreparedMessage;
 }
@@ -28,19 +35,39 @@ export function messageValue(message: MessageData): PreparedMessage {
  * `keepNullContent`: for templates that write tool calls only where content is none (`ChatTemplate.needsNullContent`); transformers
  * itself loses the calls there. Throws InvalidRequestError when there is no message.
  */
-export function prepareMessages(
+export const prepareMessages = (messages: readonly MessageData[], options: PrepareOptions = {}): PreparedMessage[] =>
+  atOnce(prepareMessagesSteps(messages, options));
+
+interface PrepareOptions {
+  readonly keepNullContent?: boolean;
+}
+
+/** The same in steps. */
+export function* prepareMessagesSteps(
   messages: readonly MessageData[],
-  options: { readonly keepNullContent?: boolean } = {},
-): PreparedMessage[] {
+  { keepNullContent = false }: PrepareOptions,
+): Steps<PreparedMessage[]> {
   if (messages.length === 0) throw new InvalidRequestError("There must be at least one message", { param: "messages" });
-  return messages.map((given) => {
-    const message = messageValue(given);
-    const keepContent = options.keepNullContent === true && hasCalls(message);
+  const prepared: PreparedMessage[] = [];
+  for (const given of messages) {
+    if (prepared.length % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    const message = hasLongList(given) ? yield* messageSteps(given) : messageValue(given);
+    const keepContent = keepNullContent && hasCalls(message);
     const kept = new Map<string, Value>();
     for (const [key, value] of message) if (value !== null || (keepContent && key === "content")) kept.set(key, value);
-    return withReasoning(kept);
-  });
+    prepared.push(withReasoning(kept));
+  }
+  return prepared;
 }
+
+/** Has it so many calls or parts that they take more than one piece? */
+function hasLongList(message: MessageData): boolean {
+  const isMap = message instanceof Map;
+  const { content, tool_calls: calls } = (isMap ? {} : message) as Readonly<Record<string, unknown>>;
+  return isMap || isLongList(content) || isLongList(calls);
+}
+
+const isLongList = (value: unknown): boolean => Array.isArray(value) && value.length > PIECE_ITEMS;
 
 function withReasoning(message: PreparedMessage): PreparedMessage {
   const name = REASONING_FIELDS.find((field) => message.has(field));

@@ -1,14 +1,16 @@
 import { InvalidRequestError } from "../../errors.ts";
+import type { Conversation } from "../../generation/conversation.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { inTurns } from "../../steps.ts";
 import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
 import { dispatchAsk } from "../shared/sampling-fields.ts";
 import { type ChatAnswer, REASONING_FIELDS } from "./answer.ts";
 import { ChatCollector } from "./collect.ts";
 import { chatConstraint } from "./constraint.ts";
-import { chatConversation } from "./messages.ts";
+import { chatConversationSteps } from "./messages.ts";
 import { CHAT_LENGTH, chatAsk } from "./sampling.ts";
 import type { ChatRequest } from "./schema.ts";
 import { ChatStream } from "./stream.ts";
@@ -38,15 +40,21 @@ export async function handleChat(body: ChatRequest, context: ServerContext, scop
 }
 
 /** Everything up to the engine. Throws GatewayErrors. */
-export const prepareChat = (body: ChatRequest, context: ServerContext, scope: RequestScope): Promise<PreparedCall> =>
-  prepareCall(textAsk(body), context, scope);
+export async function prepareChat(
+  body: ChatRequest,
+  context: ServerContext,
+  scope: RequestScope,
+): Promise<PreparedCall> {
+  const conversation = await inTurns(chatConversationSteps(body, rawBody(body)));
+  return prepareCall(textAsk(body, conversation), context, scope);
+}
 
-function textAsk(body: ChatRequest): TextAsk {
+function textAsk(body: ChatRequest, conversation: Conversation): TextAsk {
   return {
     ...CHAT_LENGTH,
     ...dispatchAsk(body),
     model: body.model,
-    conversation: chatConversation(body, rawBody(body)),
+    conversation,
     sampling: chatAsk(body),
     constraint: chatConstraint(body),
     mergesReasoning: body.separate_reasoning === false,

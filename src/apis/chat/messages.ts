@@ -1,10 +1,11 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Content, ContentPart, Conversation, Message, Role, ToolCall } from "../../generation/conversation.ts";
 import { customArguments } from "../../generation/tools/declaration.ts";
-import { losslessMember } from "../shared/tools.ts";
+import { atOnce, PIECE_ITEMS, type Steps } from "../../steps.ts";
+import { lossless } from "../shared/tools.ts";
 import { type ArgumentsText, argumentsTexts } from "./raw-arguments.ts";
 import type { ChatMessage, ChatToolCall, ConversationRequest, ContentPart as SentPart } from "./schema.ts";
-import { chatTools } from "./tool-choice.ts";
+import { chatToolsSteps } from "./tool-choice.ts";
 
 const ROLES: Readonly<Record<string, Role>> = {
   system: "system",
@@ -39,37 +40,50 @@ function contentPart(part: SentPart, role: string, at: string): ContentPart {
   });
 }
 
-function toolCall(call: ChatToolCall, at: string, text: () => string): ToolCall {
+/** `text`: of arguments that are an object. */
+function toolCall(call: ChatToolCall, at: string, text: string | undefined): ToolCall {
   const id = call.id ?? "";
   if (call.custom) return { id, name: call.custom.name, arguments: customArguments(call.custom.input ?? "") };
   if (!call.function) throw missing(`${at}.function`);
   return { id, name: call.function.name, arguments: argumentsOf(call.function, text) };
 }
 
-/** `text`: of arguments that are an object. */
-const argumentsOf = ({ arguments: sent }: NonNullable<ChatToolCall["function"]>, text: () => string): string =>
-  typeof sent === "string" ? sent : sent ? text() : "";
+type SentFunction = Pick<NonNullable<ChatToolCall["function"]>, "arguments">;
+
+const argumentsOf = ({ arguments: sent }: SentFunction, text = ""): string => (typeof sent === "string" ? sent : text);
+
+const areObject = ({ arguments: sent }: SentFunction): boolean => Boolean(sent) && typeof sent !== "string";
+
+const NO_CALLS: readonly ToolCall[] = [];
+
+const hasCalls = ({ tool_calls: calls, function_call: old }: ChatMessage): boolean =>
+  Boolean(calls && calls.length > 0) || Boolean(old);
 
 /** Calls of an assistant message, in the form of today or that of `function_call`. */
-function toolCalls(
-  { tool_calls: calls, function_call: old }: ChatMessage,
-  at: string,
-  text: (call?: number) => string,
-): ToolCall[] {
-  if (calls && calls.length > 0) return calls.map((call, i) => toolCall(call, `${at}.tool_calls[${i}]`, () => text(i)));
-  return old ? [{ id: "", name: old.name, arguments: argumentsOf(old, text) }] : [];
+function* toolCalls(message: ChatMessage, i: number, text: ArgumentsText): Steps<readonly ToolCall[]> {
+  const { tool_calls: sent, function_call: old } = message;
+  const calls: ToolCall[] = [];
+  for (const call of sent ?? []) {
+    const k = calls.length;
+    if (k % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    const isWritten = call.custom || !call.function || !areObject(call.function);
+    calls.push(toolCall(call, `messages[${i}].tool_calls[${k}]`, isWritten ? undefined : yield* text(i, k)));
+  }
+  if (calls.length > 0 || !old) return calls;
+  return [{ id: "", name: old.name, arguments: argumentsOf(old, areObject(old) ? yield* text(i) : undefined) }];
 }
 
-function toMessage(message: ChatMessage, i: number, text: ArgumentsText): Message {
-  const at = `messages[${i}]`;
+function roleOf(message: ChatMessage, i: number): Role {
   const role = Object.hasOwn(ROLES, message.role) ? ROLES[message.role] : undefined;
-  if (role === undefined) {
-    throw new InvalidRequestError(
-      `${at}.role: '${message.role.slice(0, 40)}' is not one of ${Object.keys(ROLES).join(", ")}`,
-      { param: `${at}.role` },
-    );
-  }
-  const calls = toolCalls(message, at, (call) => text(i, call));
+  if (role !== undefined) return role;
+  throw new InvalidRequestError(
+    `messages[${i}].role: '${message.role.slice(0, 40)}' is not one of ${Object.keys(ROLES).join(", ")}`,
+    { param: `messages[${i}].role` },
+  );
+}
+
+function toMessage(message: ChatMessage, i: number, role: Role, calls: readonly ToolCall[]): Message {
+  const at = `messages[${i}]`;
   if (calls.length > 0 && role !== "assistant") {
     throw new InvalidRequestError(`${at}.tool_calls: only messages of the role assistant have tool calls`, {
       param: `${at}.tool_calls`,
@@ -95,9 +109,18 @@ function toMessage(message: ChatMessage, i: number, text: ArgumentsText): Messag
  * The conversation of a request with messages. `raw`: the request's text, so that prompts print numbers and the order of keys as sent.
  * Throws InvalidRequestError.
  */
-export function chatConversation(body: ConversationRequest, raw?: string): Conversation {
+export const chatConversation = (body: ConversationRequest, raw?: string): Conversation =>
+  atOnce(chatConversationSteps(body, raw));
+
+/** The same in steps. */
+export function* chatConversationSteps(body: ConversationRequest, raw?: string): Steps<Conversation> {
   const text = argumentsTexts(body.messages, raw);
-  const messages = body.messages.map((message, i) => toMessage(message, i, text));
+  const messages: Message[] = [];
+  for (const [i, message] of body.messages.entries()) {
+    if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    const role = roleOf(message, i);
+    messages.push(toMessage(message, i, role, hasCalls(message) ? yield* toolCalls(message, i, text) : NO_CALLS));
+  }
   const continueFinalMessage = body.continue_final_message ?? false;
   if (continueFinalMessage !== false) {
     if (body.add_generation_prompt === true) {
@@ -114,16 +137,12 @@ export function chatConversation(body: ConversationRequest, raw?: string): Conve
   const { reasoning_effort: effort, documents, response_format: format, chat_template_kwargs: variables } = body;
   return {
     messages,
-    ...chatTools(body, raw),
+    ...(yield* chatToolsSteps(body, raw)),
     continueFinalMessage,
     addGenerationPrompt: continueFinalMessage === false && body.add_generation_prompt !== false,
     ...(effort !== undefined && effort !== null && { reasoningEffort: effort }),
-    ...(format && { responseFormat: lossless(raw, "response_format", format) }),
-    ...(documents && { documents: lossless(raw, "documents", documents) }),
-    templateVariables: variables ? lossless(raw, "chat_template_kwargs", variables) : {},
+    ...(format && { responseFormat: yield* lossless(raw, "response_format", format) }),
+    ...(documents && { documents: yield* lossless(raw, "documents", documents) }),
+    templateVariables: variables ? yield* lossless(raw, "chat_template_kwargs", variables) : {},
   };
 }
-
-/** A field as sent, where the request's text is known. */
-const lossless = <T>(raw: string | undefined, name: string, value: T): T =>
-  raw === undefined ? value : ((losslessMember(raw, name) ?? value) as T);

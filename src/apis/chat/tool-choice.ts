@@ -1,5 +1,6 @@
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Conversation, ToolChoice, ToolDefinition } from "../../generation/conversation.ts";
+import { atOnce, type Steps } from "../../steps.ts";
 import {
   checkedChoice,
   functionDefinition,
@@ -22,11 +23,13 @@ type ToolFields = Pick<
  * Tools and their choice, from `tools` or from the older `functions`, of which one is called at a time. `raw`: the text of the request, from which templates get the
  * tools with the numbers and the order of keys as sent. Throws InvalidRequestError.
  */
-export function chatTools(
-  body: ToolFields,
-  raw: string | undefined,
-): Pick<Conversation, "tools" | "emptyToolList" | "toolChoice" | "parallelToolCalls"> {
-  const tools = definitions(body, raw);
+export const chatTools = (body: ToolFields, raw: string | undefined): ChatTools => atOnce(chatToolsSteps(body, raw));
+
+type ChatTools = Pick<Conversation, "tools" | "emptyToolList" | "toolChoice" | "parallelToolCalls">;
+
+/** The same in steps. */
+export function* chatToolsSteps(body: ToolFields, raw: string | undefined): Steps<ChatTools> {
+  const tools = yield* definitions(body, raw);
   return {
     tools,
     ...(tools.length === 0 && body.tools && { emptyToolList: true }),
@@ -39,14 +42,14 @@ export function chatTools(
 export const isLegacy = ({ tools, functions }: Pick<ToolFields, "tools" | "functions">): boolean =>
   (tools ?? []).length === 0 && (functions ?? []).length > 0;
 
-function definitions(body: ToolFields, raw: string | undefined): ToolDefinition[] {
+function* definitions(body: ToolFields, raw: string | undefined): Steps<ToolDefinition[]> {
   const { tools, functions } = body;
   if (tools && tools.length > 0) {
     if (functions && functions.length > 0) throw wrong("functions", "functions and tools exclude each other");
-    const declarations = losslessList(raw, "tools") ?? tools;
+    const declarations = (yield* losslessList(raw, "tools")) ?? tools;
     return tools.map((tool, i) => definition(tool, declarations[i], `tools[${i}]`));
   }
-  const declarations = losslessList(raw, "functions") ?? functions ?? [];
+  const declarations = (yield* losslessList(raw, "functions")) ?? functions ?? [];
   return (functions ?? []).map((given, i) =>
     functionDefinition(given, { type: "function", function: declarations[i] }),
   );

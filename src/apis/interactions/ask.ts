@@ -2,6 +2,7 @@
 import { ModelNotFoundError, UnsupportedError } from "../../errors.ts";
 import type { FleetView } from "../../fleet/view.ts";
 import { Turns } from "../../generation/turns.ts";
+import type { Steps } from "../../steps.ts";
 import type { TextAsk } from "../shared/call.ts";
 import { constraintExtensions, onlyOne } from "../shared/constraint.ts";
 import { asked, dispatchAsk, extensionAsk, refuseUnsupported } from "../shared/sampling-fields.ts";
@@ -79,14 +80,17 @@ export interface AskedInteraction {
  * What a checked request asks. Instructions and tools are its own: only steps come from the interactions before. Throws
  * InvalidRequestErrors.
  */
-export function interactionAsk(body: InteractionsRequest, { model, context, open, raw }: AskSource): AskedInteraction {
+export function* interactionAsk(
+  body: InteractionsRequest,
+  { model, context, open, raw }: AskSource,
+): Steps<AskedInteraction> {
   const turns = new Turns({ joinUsers: true });
   if (body.system_instruction) turns.system(body.system_instruction);
   const reader = new StepReader(turns, open);
-  reader.context(context);
-  reader.input(body.input, raw);
+  yield* reader.context(context);
+  yield* reader.input(body.input, raw);
   if (turns.messages.length === 0) throw wrong("input", "input has nothing in it that a model can be told");
-  const format = formatOf(body, raw);
+  const format = yield* formatOf(body, raw);
   const config = body.generation_config ?? {};
   const level = config.thinking_level ?? undefined;
   if (level !== undefined && !LEVELS.includes(level))
@@ -104,13 +108,13 @@ export function interactionAsk(body: InteractionsRequest, { model, context, open
       model,
       conversation: {
         messages: turns.messages,
-        ...interactionTools(body, raw),
+        ...(yield* interactionTools(body, raw)),
         addGenerationPrompt: true,
         continueFinalMessage: false,
         systemInPlace: true,
         ...(level !== undefined && { reasoningEffort: level }),
         ...(format && { responseFormat: format.responseFormat }),
-        templateVariables: templateVariables(body, raw),
+        templateVariables: yield* templateVariables(body, raw),
       },
       sampling: sampling(body),
       constraint,
@@ -125,11 +129,11 @@ export function interactionAsk(body: InteractionsRequest, { model, context, open
 }
 
 /** Those in `generation_config` are taken before those beside it. */
-function templateVariables(body: InteractionsRequest, raw: string | undefined): Loose {
+function* templateVariables(body: InteractionsRequest, raw: string | undefined): Steps<Loose> {
   const inner = body.generation_config?.chat_template_kwargs;
   if (!inner && !body.chat_template_kwargs) return {};
   const holder =
-    raw === undefined ? undefined : losslessMember(raw, inner ? "generation_config" : "chat_template_kwargs");
+    raw === undefined ? undefined : yield* losslessMember(raw, inner ? "generation_config" : "chat_template_kwargs");
   const exact = inner && holder instanceof Map ? (holder.get("chat_template_kwargs") as unknown) : holder;
   return (exact ?? inner ?? body.chat_template_kwargs) as Loose;
 }

@@ -3,6 +3,7 @@ import { UnsupportedError } from "../../errors.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { inTurns } from "../../steps.ts";
 import { idHeaders } from "../errors.ts";
 import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { type PreparedCall, prepareCall, type TextAsk } from "../shared/call.ts";
@@ -42,7 +43,7 @@ export async function prepareInteraction(
   const { history, sealer, fleet, log } = context;
   const { tenant } = scope;
   const raw = rawBody(body);
-  const input = inputSteps(body.input, raw);
+  const input = await inTurns(inputSteps(body.input, raw));
   const summaries = body.generation_config?.thinking_summaries ?? "auto";
   if (summaries !== "auto" && summaries !== "none")
     throw new UnsupportedError("generation_config.thinking_summaries must be auto or none", {
@@ -51,12 +52,14 @@ export async function prepareInteraction(
   const model = modelName(body.model, fleet);
   const previousId = body.previous_interaction_id ?? undefined;
   const earlier = await loadContext(history, { previousResponseId: previousId }, tenant, "interaction");
-  const { ask, left } = interactionAsk(body, {
-    model,
-    context: earlier,
-    open: (signature, visible) => sealer.open(tenant, signature, visible),
-    raw,
-  });
+  const { ask, left } = await inTurns(
+    interactionAsk(body, {
+      model,
+      context: earlier,
+      open: (signature, visible) => sealer.open(tenant, signature, visible),
+      raw,
+    }),
+  );
   if (left.size > 0)
     log.info("steps of a request for an interaction were left out", { request: scope.id, types: [...left] });
   const call = await prepareCall(ask, context, scope);

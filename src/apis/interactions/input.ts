@@ -1,6 +1,13 @@
 /** The input of a request: a text, contents, or steps. */
-import { asModelsWrite, rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import {
+  asModelsWrite,
+  rawItemTextsSteps,
+  rawMemberItemsSteps,
+  rawMemberText,
+  rawMemberTextSteps,
+} from "../../generation/raw-members.ts";
 import type { Turns } from "../../generation/turns.ts";
+import { PIECE_ITEMS, type Steps } from "../../steps.ts";
 import { isObject } from "../shared/tools.ts";
 import { isContent, missing, partsOf, textOfContent, wrong } from "./content.ts";
 import type { InteractionsRequest, Loose } from "./schema.ts";
@@ -11,7 +18,7 @@ export type OpenThought = (signature: string, visible: string) => string | undef
 type Input = InteractionsRequest["input"];
 
 /** JSON texts of the input's steps: what is stored of it. `raw`: the text of the request. Throws InvalidRequestError where there is none. */
-export function inputSteps(input: Input, raw: string | undefined): readonly string[] {
+export function* inputSteps(input: Input, raw: string | undefined): Steps<readonly string[]> {
   if (input === undefined || input === null) throw missing("input");
   if (input === "" || (Array.isArray(input) && input.length === 0)) throw wrong("input", "input must not be empty");
   const steps: string[] = [];
@@ -20,7 +27,8 @@ export function inputSteps(input: Input, raw: string | undefined): readonly stri
     if (contents.length > 0) steps.push(`{"type":"user_input","content":[${contents.join(",")}]}`);
     contents = [];
   };
-  for (const { step, raw: text } of sentSteps(input, raw)) {
+  for (const [i, { step, raw: text }] of (yield* sentSteps(input, raw)).entries()) {
+    if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
     const json = text ?? JSON.stringify(step);
     if (isContent(step)) contents.push(json);
     else {
@@ -39,11 +47,11 @@ interface SentStep {
   readonly at: string;
 }
 
-function sentSteps(input: Input, raw: string | undefined): SentStep[] {
+function* sentSteps(input: Input, raw: string | undefined): Steps<SentStep[]> {
   if (typeof input === "string") return [{ step: { type: "text", text: input }, raw: undefined, at: "input" }];
-  const text = raw === undefined ? undefined : rawMemberText(raw, "input");
+  const text = raw === undefined ? undefined : yield* rawMemberTextSteps(raw, "input");
   if (!Array.isArray(input)) return [{ step: input as Loose, raw: text, at: "input" }];
-  const texts = text === undefined ? [] : rawItemTexts(text);
+  const texts = text === undefined ? [] : yield* rawItemTextsSteps(text);
   return input.map((step: Loose, i) => ({ step, raw: texts[i], at: `input[${i}]` }));
 }
 
@@ -60,16 +68,22 @@ export class StepReader {
   ) {}
 
   /** Steps of the interactions before this one. */
-  context(steps: readonly Loose[]): void {
-    for (const step of steps) this.read({ step, raw: undefined, at: "previous_interaction_id" });
+  *context(steps: readonly Loose[]): Steps<void> {
+    for (const [i, step] of steps.entries()) {
+      yield* this.read({ step, raw: undefined, at: "previous_interaction_id" });
+      if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    }
   }
 
   /** The request's own. `raw`: the text of the request. Throws InvalidRequestErrors. */
-  input(input: Input, raw: string | undefined): void {
-    for (const sent of sentSteps(input, raw)) this.read(sent);
+  *input(input: Input, raw: string | undefined): Steps<void> {
+    for (const [i, sent] of (yield* sentSteps(input, raw)).entries()) {
+      yield* this.read(sent);
+      if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    }
   }
 
-  private read(sent: SentStep): void {
+  private *read(sent: SentStep): Steps<void> {
     const { step, at } = sent;
     const { type } = step;
     if (typeof type !== "string") throw missing(`${at}.type`);
@@ -79,7 +93,7 @@ export class StepReader {
     }
     switch (type) {
       case "user_input":
-        this.userInput(sent);
+        yield* this.userInput(sent);
         return;
       case "model_output": {
         const said = partsOf(step["content"], `${at}.content`);
@@ -101,15 +115,16 @@ export class StepReader {
   }
 
   /** Results stand right behind the calls that they answer, whatever was written before them. */
-  private userInput({ step, raw, at }: SentStep): void {
+  private *userInput({ step, raw, at }: SentStep): Steps<void> {
     const { content } = step;
     if (!Array.isArray(content))
       throw content ? wrong(`${at}.content`, `${at}.content must be a list`) : missing(`${at}.content`);
     const isResult = (each: unknown) => isObject(each) && each["type"] === "function_result";
-    const texts = raw !== undefined && content.some(isResult) ? rawItemTexts(rawMemberText(raw, "content") ?? "") : [];
-    content.forEach((each: unknown, i) => {
+    const texts = raw !== undefined && content.some(isResult) ? yield* rawMemberItemsSteps(raw, "content") : [];
+    for (const [i, each] of (content as readonly unknown[]).entries()) {
       if (isResult(each)) this.result({ step: each as Loose, raw: texts[i], at: `${at}.content[${i}]` });
-    });
+      if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    }
     const said = content.flatMap((each: unknown, i) =>
       isResult(each) ? [] : [{ type: "text" as const, text: textOfContent(each, `${at}.content[${i}]`) }],
     );

@@ -1,6 +1,7 @@
 /** Tools of a request, and how they are to be used. */
 import { UnsupportedError } from "../../errors.ts";
 import type { Conversation, ToolChoice, ToolDefinition } from "../../generation/conversation.ts";
+import type { Steps } from "../../steps.ts";
 import { checkedChoice, functionDefinition, isObject, losslessList } from "../shared/tools.ts";
 import { missing, wrong } from "./content.ts";
 import type { InteractionsRequest, Loose } from "./schema.ts";
@@ -15,12 +16,12 @@ interface Chosen {
 }
 
 /** `raw`: the text of the request, so that templates get schemas with numbers and the order of keys as sent. Throws InvalidRequestErrors. */
-export function interactionTools(
+export function* interactionTools(
   { tools: sent, generation_config: config }: Pick<InteractionsRequest, "tools" | "generation_config">,
   raw: string | undefined,
-): Pick<Conversation, "tools" | "emptyToolList" | "toolChoice" | "parallelToolCalls"> {
+): Steps<Pick<Conversation, "tools" | "emptyToolList" | "toolChoice" | "parallelToolCalls">> {
   const { choice, isStrict } = chosen(config?.tool_choice ?? undefined);
-  const asSent = losslessList(raw, "tools");
+  const asSent = yield* losslessList(raw, "tools");
   const tools = (sent ?? []).map((tool: Loose, i) => definition(tool, asSent?.[i], isStrict, `tools[${i}]`));
   const names = new Set<string>();
   tools.forEach(({ name }, i) => {

@@ -1,11 +1,12 @@
 /** Batches of Messages: what is asked of them. */
 import { InvalidRequestError, NotFoundError, PreconditionError, UnsupportedError } from "../../errors.ts";
-import { rawMemberItems } from "../../generation/raw-members.ts";
+import { rawMemberItemsSteps } from "../../generation/raw-members.ts";
 import { UnknownCursorError } from "../../history/errors.ts";
 import type { HistoryStore, StoredResponse } from "../../history/store.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { inTurns } from "../../steps.ts";
 import { idPage, type PageQuery } from "../anthropic/page.ts";
 import { idHeaders } from "../errors.ts";
 import { newId } from "../shared/ids.ts";
@@ -75,7 +76,7 @@ async function requestTexts(body: BatchRequest, giveWay: () => Promise<void> | u
   }
   const raw = rawBody(body);
   if (raw === undefined) return body.requests.map((request) => JSON.stringify(request));
-  return rawMemberItems(raw, "requests", giveWay);
+  return await inTurns(rawMemberItemsSteps(raw, "requests"));
 }
 
 /** The row of a batch; one that nobody works on any more is gone on with. Throws NotFoundError. */

@@ -2,10 +2,11 @@
 import type { Constraint } from "../../engines/engine.ts";
 import { UnsupportedError } from "../../errors.ts";
 import type { Conversation } from "../../generation/conversation.ts";
-import { rawMemberText } from "../../generation/raw-members.ts";
+import { rawMemberTextSteps } from "../../generation/raw-members.ts";
+import type { Steps } from "../../steps.ts";
 import { ThreadUnsupportedError } from "../anthropic/errors.ts";
 import { refuseUnsupportedPrompt } from "../shared/sampling-fields.ts";
-import { losslessMember } from "../shared/tools.ts";
+import { lossless } from "../shared/tools.ts";
 import { wrong } from "./blocks.ts";
 import { type OpenThinking, readHistory } from "./history.ts";
 import { LateTools } from "./late-tools.ts";
@@ -26,20 +27,20 @@ const EFFORTS = ["low", "medium", "high", "xhigh", "max"];
  * `raw`: the text of the request; `maxTokens`: undefined where tokens are only counted. Throws InvalidRequestError, and UnsupportedError
  * for what would change the meaning of the answer.
  */
-export function messageConversation(
+export function* messageConversation(
   body: CountTokensRequest,
   open: OpenThinking,
   raw: string | undefined,
   maxTokens: number | undefined,
-): MessageConversation {
+): Steps<MessageConversation> {
   refuseUnsupportedPrompt(body);
   if (body.mcp_servers && body.mcp_servers.length > 0)
     throw new UnsupportedError("mcp_servers is not supported", { param: "mcp_servers" });
   if (body.thread) throw new ThreadUnsupportedError();
   const thinking = thinkingOf(body, maxTokens);
-  const late = new LateTools(declaredTools(body, raw));
-  const { messages, isPrefill } = readHistory(body, { open, late, raw });
-  const format = formatOf(body, raw);
+  const late = new LateTools(yield* declaredTools(body, raw));
+  const { messages, isPrefill } = yield* readHistory(body, { open, late, raw });
+  const format = yield* formatOf(body, raw);
   const effort = effortOf(body);
   if (effort !== undefined && !EFFORTS.includes(effort))
     throw wrong("output_config.effort", `output_config.effort must be one of ${EFFORTS.join(", ")}`);
@@ -54,7 +55,7 @@ export function messageConversation(
     ...(effort !== undefined && { reasoningEffort: effort }),
     // in the form that templates know from Chat Completions
     ...(format && { responseFormat: { type: "json_schema", json_schema: { name: "answer", schema: format.schema } } }),
-    templateVariables: variables === undefined ? {} : lossless(raw, "chat_template_kwargs", variables),
+    templateVariables: variables === undefined ? {} : yield* lossless(raw, "chat_template_kwargs", variables),
   };
   return { conversation, thinking, format: format && { kind: "json_schema", schema: format.text } };
 }
@@ -65,15 +66,11 @@ function effortOf({ messages, output_config: config }: CountTokensRequest): stri
   return last?.output_config?.effort ?? config?.effort ?? undefined;
 }
 
-/** A member as sent, where the text that it is in is known. */
-const lossless = <T>(raw: string | undefined, name: string, value: T): T =>
-  raw === undefined ? value : ((losslessMember(raw, name) ?? value) as T);
-
 /** The schema of the answer: its JSON text and what templates get. The older `output_format` comes first, as in the SDK. */
-function formatOf(
+function* formatOf(
   body: CountTokensRequest,
   raw: string | undefined,
-): { readonly text: string; readonly schema: unknown } | undefined {
+): Steps<{ readonly text: string; readonly schema: unknown } | undefined> {
   const isOld = body.output_format !== undefined && body.output_format !== null;
   const at = isOld ? "output_format" : "output_config.format";
   const format = isOld ? body.output_format : body.output_config?.format;
@@ -81,8 +78,8 @@ function formatOf(
   if (format.type !== "json_schema") throw wrong(`${at}.type`, `${at}.type must be json_schema`);
   if (format.schema === undefined) throw wrong(`${at}.schema`, `Missing required parameter: '${at}.schema'`);
   const { schema } = format;
-  const outer = raw === undefined || isOld ? raw : rawMemberText(raw, "output_config");
-  const member = outer === undefined ? undefined : rawMemberText(outer, isOld ? "output_format" : "format");
-  const text = member === undefined ? undefined : rawMemberText(member, "schema");
-  return { text: text ?? JSON.stringify(schema), schema: lossless(member, "schema", schema) };
+  const outer = raw === undefined || isOld ? raw : yield* rawMemberTextSteps(raw, "output_config");
+  const member = outer === undefined ? undefined : yield* rawMemberTextSteps(outer, isOld ? "output_format" : "format");
+  const text = member === undefined ? undefined : yield* rawMemberTextSteps(member, "schema");
+  return { text: text ?? JSON.stringify(schema), schema: yield* lossless(member, "schema", schema) };
 }

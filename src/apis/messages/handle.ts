@@ -2,6 +2,7 @@
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { inTurns } from "../../steps.ts";
 import { idHeaders } from "../errors.ts";
 import { collectAnswer, streamAnswer } from "../shared/answer.ts";
 import { countPrompt, type PreparedCall, prepareCall } from "../shared/call.ts";
@@ -76,7 +77,9 @@ async function prepared(
   scope: RequestScope,
 ): Promise<Prepared> {
   refuseUnsupported(body);
-  const { conversation, thinking, format } = messageConversation(body, opener(context, scope), raw, body.max_tokens);
+  const { conversation, thinking, format } = await inTurns(
+    messageConversation(body, opener(context, scope), raw, body.max_tokens),
+  );
   const found = [...(format === undefined ? [] : [format]), ...constraintExtensions(body)];
   const call = await prepareCall(
     {
@@ -119,7 +122,9 @@ export async function handleCountTokens(
   scope: RequestScope,
 ): Promise<Response> {
   try {
-    const { conversation, format } = messageConversation(body, opener(context, scope), rawBody(body), undefined);
+    const { conversation, format } = await inTurns(
+      messageConversation(body, opener(context, scope), rawBody(body), undefined),
+    );
     const ask = { model: body.model, conversation, constraint: format, param: PARAM };
     const tokens = await countPrompt(ask, context, scope);
     const edits = body.context_management ? { context_management: { original_input_tokens: tokens } } : {};

@@ -1,6 +1,7 @@
 /** The messages of a request as those of a conversation. */
-import type { Message } from "../../generation/conversation.ts";
+import type { Message, TextPart } from "../../generation/conversation.ts";
 import { Turns } from "../../generation/turns.ts";
+import { PIECE_ITEMS, type Steps } from "../../steps.ts";
 import { givenContent, givenText, isServerBlock, plain, stringOf, traceOf, wrong } from "./blocks.ts";
 import { type InputTexts, inputTexts } from "./inputs.ts";
 import type { LateTools } from "./late-tools.ts";
@@ -33,24 +34,25 @@ interface Reading extends HistoryOptions {
  * Thinking counts only with a signature of ours, which a client that alters the text does not have. System messages that are for one turn
  * of the user's alone go with the next one. Throws InvalidRequestError.
  */
-export function readHistory(
+export function* readHistory(
   { messages, system }: Pick<MessagesRequest, "messages" | "system">,
   options: HistoryOptions,
-): History {
+): Steps<History> {
   const turns = new Turns({ joinUsers: true });
   const reading: Reading = { ...options, turns, inputs: inputTexts(options.raw) };
   const lastUser = messages.findLastIndex(({ role }) => role === "user");
   const lead = systemText(system, "system");
   if (lead !== undefined) turns.system(lead);
-  messages.forEach((message, i) => {
-    if (message.clear_at !== "next_user_message" || i > lastUser) readMessage(message, i, reading);
-  });
+  for (const [i, message] of messages.entries()) {
+    if (message.clear_at !== "next_user_message" || i > lastUser) yield* readMessage(message, i, reading);
+    if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+  }
   const isPrefill = messages.at(-1)?.role === "assistant" && turns.messages.at(-1)?.role === "assistant";
   if (isPrefill) checkPrefill(messages.at(-1)!, `messages[${messages.length - 1}].content`);
   return { messages: turns.messages, isPrefill };
 }
 
-function readMessage({ role, content }: SentMessage, i: number, reading: Reading): void {
+function* readMessage({ role, content }: SentMessage, i: number, reading: Reading): Steps<void> {
   const at = `messages[${i}].content`;
   const { turns, late } = reading;
   if (role === "system") {
@@ -62,34 +64,38 @@ function readMessage({ role, content }: SentMessage, i: number, reading: Reading
   const blocks: readonly SentBlock[] =
     typeof content === "string" ? [{ type: "text", text: content }] : (content as readonly SentBlock[]);
   if (role === "user") {
-    readUser(blocks, at, reading);
+    yield* readUser(blocks, at, reading);
   } else if (role === "assistant") {
-    blocks.forEach((block, k) => {
-      readAssistant(block, i, k, reading);
-    });
+    for (const [k, block] of blocks.entries()) {
+      yield* readAssistant(block, i, k, reading);
+      if (k % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    }
   } else {
     throw wrong(`messages[${i}].role`, `messages[${i}].role: '${role.slice(0, 40)}' is not user, assistant or system`);
   }
 }
 
 /** Results stand right behind the calls that they answer, whatever was written before them. */
-function readUser(blocks: readonly SentBlock[], at: string, { turns, late }: Reading): void {
+function* readUser(blocks: readonly SentBlock[], at: string, { turns, late }: Reading): Steps<void> {
   const tell = (names: readonly string[]) => late.tell(names);
-  blocks.forEach((block, k) => {
-    if (block.type !== "tool_result") return;
+  for (const [k, block] of blocks.entries()) {
+    if (k % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    if (block.type !== "tool_result") continue;
     const content = givenContent(block["content"], `${at}[${k}].content`, tell);
     turns.result(stringOf(block, "tool_use_id", `${at}[${k}]`), content, {
       ...(block["is_error"] === true && { isError: true }),
     });
-  });
-  const texts = blocks.flatMap((block, k) =>
-    block.type === "tool_result" ? [] : [{ type: "text" as const, text: givenText(block, `${at}[${k}]`) }],
-  );
+  }
+  const texts: TextPart[] = [];
+  for (const [k, block] of blocks.entries()) {
+    if (k % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    if (block.type !== "tool_result") texts.push({ type: "text", text: givenText(block, `${at}[${k}]`) });
+  }
   if (texts.length > 0) turns.user(plain(texts));
   else if (blocks.length === 0) throw wrong(at, `${at} is empty`);
 }
 
-function readAssistant(block: SentBlock, i: number, k: number, { turns, inputs, open }: Reading): void {
+function* readAssistant(block: SentBlock, i: number, k: number, { turns, inputs, open }: Reading): Steps<void> {
   const at = `messages[${i}].content[${k}]`;
   switch (block.type) {
     case "text": {
@@ -111,7 +117,7 @@ function readAssistant(block: SentBlock, i: number, k: number, { turns, inputs, 
       const input = block["input"] ?? {};
       if (typeof input !== "object" || Array.isArray(input))
         throw wrong(`${at}.input`, `${at}.input must be an object`);
-      const text = block["input"] === undefined ? "{}" : inputs(i, k, input);
+      const text = block["input"] === undefined ? "{}" : yield* inputs(i, k, input);
       turns.call({ id: stringOf(block, "id", at), name: stringOf(block, "name", at), arguments: text });
       return;
     }

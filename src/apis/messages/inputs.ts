@@ -1,19 +1,20 @@
 /** Inputs of the calls of a history, as JSON text with the numbers and the order of keys that the client wrote: prompts print both. */
-import { asModelsWrite, rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import { asModelsWrite, rawMemberItemsSteps, rawMemberText } from "../../generation/raw-members.ts";
+import type { Steps } from "../../steps.ts";
 
 /** JSON text of the input of block `block` of message `message`. */
-export type InputTexts = (message: number, block: number, parsed: unknown) => string;
+export type InputTexts = (message: number, block: number, parsed: unknown) => Steps<string>;
 
 /** `raw`: the text of the request; where it is not known, the inputs are written as `JSON.parse` gave them. */
 export function inputTexts(raw: string | undefined): InputTexts {
   /** Texts of the messages, and of the blocks of the one that was asked for last. */
   let messages: readonly string[] | undefined;
   let blocks: { readonly of: number; readonly texts: readonly string[] } | undefined;
-  return (message, block, parsed) => {
+  return function* (message, block, parsed) {
     if (raw === undefined) return asModelsWrite(JSON.stringify(parsed));
-    messages ??= rawItemTexts(rawMemberText(raw, "messages") ?? "");
+    messages ??= yield* rawMemberItemsSteps(raw, "messages");
     if (blocks?.of !== message)
-      blocks = { of: message, texts: rawItemTexts(rawMemberText(messages[message] ?? "", "content") ?? "") };
+      blocks = { of: message, texts: yield* rawMemberItemsSteps(messages[message] ?? "", "content") };
     return asModelsWrite(rawMemberText(blocks.texts[block] ?? "", "input") ?? JSON.stringify(parsed));
   };
 }

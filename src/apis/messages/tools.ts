@@ -1,7 +1,8 @@
 /** Tools of a request, and how they are to be used. */
 import { UnsupportedError } from "../../errors.ts";
 import type { Conversation, ToolChoice, ToolDefinition } from "../../generation/conversation.ts";
-import { asModelsWrite, rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import { asModelsWrite, rawMemberItemsSteps, rawMemberText } from "../../generation/raw-members.ts";
+import { atOnce, type Steps } from "../../steps.ts";
 import { checkedChoice, functionDefinition, isObject, losslessMember } from "../shared/tools.ts";
 import { stringOf, wrong } from "./blocks.ts";
 import type { DeclaredTool } from "./late-tools.ts";
@@ -15,13 +16,16 @@ const NAME = /^[a-zA-Z0-9_.-]{1,128}$/;
  * The tools of a request. `raw`: its text, so that the model gets schemas with numbers and the order of keys as sent.
  * Throws InvalidRequestError.
  */
-export function declaredTools(
+export function* declaredTools(
   { tools: sent }: Pick<CountTokensRequest, "tools">,
   raw: string | undefined,
-): DeclaredTool[] {
-  const list = raw === undefined ? undefined : rawMemberText(raw, "tools");
-  const texts = list === undefined ? [] : rawItemTexts(list);
-  const tools = (sent ?? []).map((tool, i) => declaredTool(tool as SentBlock, texts[i], `tools[${i}]`));
+): Steps<DeclaredTool[]> {
+  const texts = raw === undefined ? [] : yield* rawMemberItemsSteps(raw, "tools");
+  const tools: DeclaredTool[] = [];
+  for (const [i, tool] of (sent ?? []).entries()) {
+    if (i > 0) yield;
+    tools.push(yield* declaredToolSteps(tool as SentBlock, texts[i], `tools[${i}]`));
+  }
   const names = new Set<string>();
   tools.forEach(({ definition: { name } }, i) => {
     if (names.has(name)) throw wrong(`tools[${i}].name`, `tools[${i}].name: there is another tool '${name}'`);
@@ -60,7 +64,10 @@ function chosen({ type, name }: NonNullable<CountTokensRequest["tool_choice"]>):
 }
 
 /** `raw`: the text of the tool. */
-export function declaredTool(tool: SentBlock, raw: string | undefined, at: string): DeclaredTool {
+export const declaredTool = (tool: SentBlock, raw: string | undefined, at: string): DeclaredTool =>
+  atOnce(declaredToolSteps(tool, raw, at));
+
+function* declaredToolSteps(tool: SentBlock, raw: string | undefined, at: string): Steps<DeclaredTool> {
   const isDeferred = tool["defer_loading"] === true;
   const type = tool.type ?? "custom";
   const known = type === "custom" ? undefined : implied(type, at);
@@ -69,7 +76,7 @@ export function declaredTool(tool: SentBlock, raw: string | undefined, at: strin
   if (!isObject(schema)) throw wrong(`${at}.input_schema`, `${at}.input_schema must be an object`);
   const given = typeof tool["description"] === "string" ? tool["description"] : undefined;
   const description = known?.description ?? given;
-  const asSent = known === undefined && raw !== undefined ? losslessMember(raw, "input_schema") : undefined;
+  const asSent = known === undefined && raw !== undefined ? yield* losslessMember(raw, "input_schema") : undefined;
   const told = { ...(description !== undefined && { description }), name };
   return {
     isDeferred,

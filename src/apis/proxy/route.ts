@@ -13,7 +13,8 @@ import type { RouteAsk } from "../../routing/ask.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import { chatConversation } from "../chat/messages.ts";
+import { inTurns } from "../../steps.ts";
+import { chatConversationSteps } from "../chat/messages.ts";
 import type { ChatRequest } from "../chat/schema.ts";
 
 /** Tokens that are not counted: so many bytes make one. */
@@ -86,7 +87,7 @@ function promptIn(body: object): RenderedPrompt | Uint32Array | undefined {
 
 async function rendered(body: ChatRequest, { template }: NamedTokenizer): Promise<RenderedPrompt | undefined> {
   if (template === undefined) return undefined;
-  const conversation = chatConversation(body, rawBody(body));
+  const conversation = await inTurns(chatConversationSteps(body, rawBody(body)));
   const isLong = conversation.messages.length > MANY_MESSAGES;
   return isLong ? await renderInTurns(conversation, template()) : renderPrompt(conversation, template());
 }

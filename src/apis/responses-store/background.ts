@@ -2,6 +2,7 @@
 import { ClientClosedError, UnsupportedError } from "../../errors.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { inTurns } from "../../steps.ts";
 import { idHeaders } from "../errors.ts";
 import { prepareResponse, runResponse, withOtherModels } from "../responses/create.ts";
 import { ResponseCancelledError } from "../responses/errors.ts";
@@ -33,7 +34,7 @@ export async function handleBackground(
     const { head, input } = prepared;
     const { id } = head;
     const queued = responseObject(head, { status: "queued", output: [] });
-    await history.putResponse(stored({ request, object: queued, input }, tenant));
+    await history.putResponse(await inTurns(stored({ request, object: queued, input }, tenant)));
     startRun(
       {
         id,
@@ -51,7 +52,7 @@ export async function handleBackground(
             own,
             {
               wasQueued: true,
-              save: (kept) => end(stored(kept, tenant)),
+              save: async (kept) => end(await inTurns(stored(kept, tenant))),
             },
           );
         },

@@ -1,13 +1,14 @@
 /** A request of Responses in the terms of no API: its conversation, and what is asked of the answer. */
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import type { Conversation } from "../../generation/conversation.ts";
-import { rawItemTexts, rawMemberText } from "../../generation/raw-members.ts";
+import { rawMemberItemsSteps } from "../../generation/raw-members.ts";
 import { Turns } from "../../generation/turns.ts";
+import { atOnce, type Steps } from "../../steps.ts";
 import type { TextAsk } from "../shared/call.ts";
 import { constraintExtensions, onlyOne } from "../shared/constraint.ts";
 import type { SamplingAsk } from "../shared/sampling.ts";
 import { dispatchAsk, extensionAsk, refuseUnsupported } from "../shared/sampling-fields.ts";
-import { isObject, losslessList, losslessMember } from "../shared/tools.ts";
+import { isObject, lossless, losslessList, losslessMember } from "../shared/tools.ts";
 import { type AskedFormat, askedFormat } from "./format.ts";
 import { inputToTurns } from "./input.ts";
 import { conversationId } from "./object.ts";
@@ -59,22 +60,28 @@ export interface ConversationSource {
  * The conversation of a request. Instructions come first, and are of this request only; items may change the format and the effort, and
  * add tools. Throws InvalidRequestErrors.
  */
-export function askedConversation(
-  body: PromptRequest & { readonly chat_template_kwargs?: Loose | null | undefined },
+export const askedConversation = (body: AskBody, source: ConversationSource): AskedConversation =>
+  atOnce(askedConversationSteps(body, source));
+
+type AskBody = PromptRequest & { readonly chat_template_kwargs?: Loose | null | undefined };
+
+/** The same in steps. */
+export function* askedConversationSteps(
+  body: AskBody,
   { context, items, at = "input", raw, open }: ConversationSource,
-): AskedConversation {
+): Steps<AskedConversation> {
   const own = typeof items === "string" ? [] : items;
   const all = [...context, ...own];
   const sent = body.tools ?? [];
-  const lossless = (sent.length > 0 ? losslessList(raw, "tools") : undefined) ?? sent;
+  const asSent = (sent.length > 0 ? yield* losslessList(raw, "tools") : undefined) ?? sent;
   const added = toolsOfItems(all);
-  const tools = responseTools([...sent, ...added], [...lossless, ...added]);
+  const tools = responseTools([...sent, ...added], [...asSent, ...added]);
   const turns = new Turns();
   if (body.instructions) turns.system(body.instructions);
-  const left = new Set([...inputToTurns(context, turns, { tools, open }, "context"), ...tools.ignored]);
-  for (const type of inputToTurns(items, turns, { tools, open, itemText: itemTexts(raw) }, at)) left.add(type);
+  const left = new Set([...(yield* inputToTurns(context, turns, { tools, open }, "context")), ...tools.ignored]);
+  for (const type of yield* inputToTurns(items, turns, { tools, open, itemText: itemTexts(raw) }, at)) left.add(type);
   const update = lastUpdates(all);
-  const format = update.format === undefined ? ownFormat(body, raw) : askedFormat(update.format);
+  const format = update.format === undefined ? yield* ownFormat(body, raw) : askedFormat(update.format);
   const effort = update.effort ?? body.reasoning?.effort ?? undefined;
   const variables = body.chat_template_kwargs;
   return {
@@ -91,25 +98,22 @@ export function askedConversation(
       systemInPlace: true,
       ...(effort !== undefined && { reasoningEffort: effort }),
       ...(format !== undefined && { responseFormat: format.responseFormat }),
-      templateVariables: variables ? losslessOf(raw, "chat_template_kwargs", variables) : {},
+      templateVariables: variables ? yield* lossless<Loose>(raw, "chat_template_kwargs", variables) : {},
     },
   };
 }
 
 /** Texts of the items of the request's input, read when the first is asked for. */
-function itemTexts(raw: string | undefined): (index: number) => string | undefined {
+function itemTexts(raw: string | undefined): (index: number) => Steps<string | undefined> {
   let texts: readonly string[] | undefined;
-  return (index) => {
-    texts ??= raw === undefined ? [] : rawItemTexts(rawMemberText(raw, "input") ?? "");
+  return function* (index) {
+    texts ??= raw === undefined ? [] : yield* rawMemberItemsSteps(raw, "input");
     return texts[index];
   };
 }
 
-const losslessOf = (raw: string | undefined, name: string, value: Loose): Loose | ReadonlyMap<string, unknown> =>
-  raw === undefined ? value : ((losslessMember(raw, name) ?? value) as ReadonlyMap<string, unknown>);
-
-function ownFormat({ text }: PromptRequest, raw: string | undefined): AskedFormat | undefined {
-  const member = text?.format && raw !== undefined ? losslessMember(raw, "text") : undefined;
+function* ownFormat({ text }: PromptRequest, raw: string | undefined): Steps<AskedFormat | undefined> {
+  const member = text?.format && raw !== undefined ? yield* losslessMember(raw, "text") : undefined;
   return askedFormat(text?.format, member instanceof Map ? (member.get("format") as unknown) : undefined);
 }
 

@@ -3,6 +3,7 @@ import { ContextLengthError } from "../../errors.ts";
 import { MAX_TEXT } from "../../generation/prompt.ts";
 import type { ServerContext } from "../../server/context.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { inTurns } from "../../steps.ts";
 import { idHeaders } from "../errors.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { collectAnswer, streamAnswer } from "../shared/answer.ts";
@@ -16,7 +17,7 @@ import { type AskedConversation, checkRequest, textAsk, wantsLogprobs } from "./
 import { type ResponseHead, requestFields } from "./object.ts";
 import { readRequest } from "./read.ts";
 import type { Loose, ResponsesRequest } from "./schema.ts";
-import { inputItems, type KeptResponse, responseStore } from "./state.ts";
+import { inputItemsSteps, type KeptResponse, responseStore } from "./state.ts";
 import { withinCharacters, withoutOldest } from "./truncation.ts";
 import { ResponseWriter, type WriterOptions } from "./writer.ts";
 
@@ -69,7 +70,7 @@ export async function askedResponse(
     head: { id: newId("resp_"), createdAt: now(), fields: { ...fields, store: stores } },
     ask: textAsk(request, asked, isFollowed(request)),
     earlier,
-    input: inputItems(typeof items === "string" ? items : [...items], kept),
+    input: await inTurns(inputItemsSteps(typeof items === "string" ? items : [...items], kept)),
     tools: asked.tools,
   };
 }

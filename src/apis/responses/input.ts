@@ -4,6 +4,7 @@ import type { Content, ContentPart } from "../../generation/conversation.ts";
 import { rawMemberText } from "../../generation/raw-members.ts";
 import { customArguments } from "../../generation/tools/declaration.ts";
 import type { Turns } from "../../generation/turns.ts";
+import { PIECE_ITEMS, type Steps } from "../../steps.ts";
 import { isObject } from "../shared/tools.ts";
 import type { Loose } from "./schema.ts";
 import type { ResponseTools } from "./tools.ts";
@@ -14,7 +15,7 @@ export interface InputReading {
   /** The text that a blob of ours stands for; undefined: it is foreign. */
   readonly open: (blob: string) => string | undefined;
   /** The JSON text of an item of the input, where the request's text is known: of arguments that are no text themselves. */
-  readonly itemText?: (index: number) => string | undefined;
+  readonly itemText?: (index: number) => Steps<string | undefined>;
 }
 
 const wrong = (param: string, message: string) => new InvalidRequestError(message, { param });
@@ -24,20 +25,23 @@ const missing = (param: string) => wrong(param, `Missing required parameter: '${
  * Adds the items of an input to `turns`, a text as a message of the user. What models can't be told in a form of theirs becomes a call of
  * a tool with its result, or is left out: the types of the latter are returned. Throws InvalidRequestErrors; `at` is where the items are.
  */
-export function inputToTurns(
+export function* inputToTurns(
   input: string | readonly Loose[],
   turns: Turns,
   reading: InputReading,
   at = "input",
-): ReadonlySet<string> {
+): Steps<ReadonlySet<string>> {
   const left = new Set<string>();
-  if (typeof input === "string") turns.user(input);
-  else
-    input.forEach((item, i) => {
-      if (isObject(item["arguments"]))
-        addItem(withArguments(item, reading.itemText?.(i)), turns, reading, `${at}[${i}]`, left);
-      else addItem(item, turns, reading, `${at}[${i}]`, left);
-    });
+  if (typeof input === "string") {
+    turns.user(input);
+    return left;
+  }
+  for (const [i, item] of input.entries()) {
+    const isWritten = !isObject(item["arguments"]);
+    const said = isWritten ? item : withArguments(item, reading.itemText && (yield* reading.itemText(i)));
+    addItem(said, turns, reading, `${at}[${i}]`, left);
+    if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+  }
   return left;
 }
 

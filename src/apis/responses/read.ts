@@ -3,7 +3,8 @@ import { InvalidRequestError, NotFoundError } from "../../errors.ts";
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
-import { type AskedConversation, askedConversation } from "./ask.ts";
+import { inTurns } from "../../steps.ts";
+import { type AskedConversation, askedConversationSteps } from "./ask.ts";
 import { isReference } from "./input.ts";
 import { conversationId } from "./object.ts";
 import type { Loose, PromptRequest } from "./schema.ts";
@@ -32,12 +33,14 @@ export async function readRequest(
   const former = before ?? (await contextOf(request, store, scope));
   const own = typeof request.input === "string" ? request.input : (request.input ?? []);
   const { earlier, items, kept } = await resolved(former, own, store, scope);
-  const asked = askedConversation(request, {
-    context: earlier,
-    items,
-    raw: rawBody(request),
-    open: (blob) => context.sealer.open(scope.tenant, blob, ""),
-  });
+  const asked = await inTurns(
+    askedConversationSteps(request, {
+      context: earlier,
+      items,
+      raw: rawBody(request),
+      open: (blob) => context.sealer.open(scope.tenant, blob, ""),
+    }),
+  );
   return { asked, earlier, items, kept };
 }
 

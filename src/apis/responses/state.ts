@@ -1,5 +1,6 @@
 /** What responses keep and go on from, in the store of the gateway. */
 import type { HistoryStore, NewResponse, StoredItem } from "../../history/store.ts";
+import { atOnce, inTurns, PIECE_ITEMS, type Steps } from "../../steps.ts";
 import { type ContextAsk, loadContext } from "../shared/history.ts";
 import { type IdPrefix, newId } from "../shared/ids.ts";
 import { conversationId } from "./object.ts";
@@ -33,18 +34,21 @@ export function responseStore(history: HistoryStore): ResponseStore {
       return new Map(found.map(({ id, json }) => [id, parsed(json)]));
     },
     async save(kept, tenant) {
-      await history.putResponse(stored(kept, tenant));
+      await history.putResponse(await inTurns(stored(kept, tenant)));
     },
   };
 }
 
 /** The row of a response, with the items that its conversation gets where it has come to an answer. */
-export function stored({ request, object, input }: KeptResponse, tenant: string): NewResponse {
+export function* stored({ request, object, input }: KeptResponse, tenant: string): Steps<NewResponse> {
   const output = object["output"] as readonly Loose[];
   const status = String(object["status"]);
-  const items = [...input, ...output].map(
-    (item): StoredItem => ({ id: String(item["id"]), json: JSON.stringify(item) }),
-  );
+  const items: StoredItem[] = [];
+  for (const list of [input, output])
+    for (const item of list) {
+      if (items.length % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+      items.push({ id: String(item["id"]), json: JSON.stringify(item) });
+    }
   const conversation = conversationId(request);
   const answers = status === "completed" || status === "incomplete";
   return {
@@ -80,10 +84,19 @@ const NONE: ReadonlySet<Loose> = new Set();
  * The input of a request as items with ids, in the form in which lists show them. Ids are ours: two clients that choose the same id shall
  * not share an item. Only `kept` ones, which came from the store in the place of references, have theirs already.
  */
-export function inputItems(input: ResponsesRequest["input"], kept: ReadonlySet<Loose> = NONE): Loose[] {
+export const inputItems = (input: ResponsesRequest["input"], kept: ReadonlySet<Loose> = NONE): Loose[] =>
+  atOnce(inputItemsSteps(input, kept));
+
+/** The same in steps. */
+export function* inputItemsSteps(input: ResponsesRequest["input"], kept: ReadonlySet<Loose>): Steps<Loose[]> {
   if (input === undefined || input === null) return [];
   if (typeof input === "string") return [messageItem({ role: "user", content: input })];
-  return input.map((item: Loose) => (kept.has(item) ? item : newItem(item)));
+  const items: Loose[] = [];
+  for (const item of input) {
+    if (items.length % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+    items.push(kept.has(item) ? item : newItem(item));
+  }
+  return items;
 }
 
 function newItem(item: Loose): Loose {

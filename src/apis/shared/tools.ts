@@ -1,7 +1,8 @@
 /** Tools as the vendors' APIs name them, and how they are chosen. */
 import { InvalidRequestError } from "../../errors.ts";
 import type { ToolChoice, ToolDefinition, ToolGrammar } from "../../generation/conversation.ts";
-import { rawMember } from "../../generation/raw-members.ts";
+import { rawMemberSteps } from "../../generation/raw-members.ts";
+import type { Steps } from "../../steps.ts";
 
 const wrong = (param: string, message: string) => new InvalidRequestError(message, { param });
 
@@ -9,19 +10,24 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A list of the request (`name`: of a member at its top) with numbers and order of keys as sent; undefined where its text is not known. */
-export function losslessList(raw: string | undefined, name: string): readonly unknown[] | undefined {
-  const value = raw === undefined ? undefined : losslessMember(raw, name);
+export function* losslessList(raw: string | undefined, name: string): Steps<readonly unknown[] | undefined> {
+  const value = raw === undefined ? undefined : yield* losslessMember(raw, name);
   return Array.isArray(value) ? value : undefined;
 }
 
 /** A member of the request with numbers and order of keys as sent. */
-export function losslessMember(raw: string, name: string): unknown {
+export function* losslessMember(raw: string, name: string): Steps<unknown> {
   try {
-    return rawMember(raw, name);
+    return yield* rawMemberSteps(raw, name);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new InvalidRequestError(`${name}: ${error.message}`, { param: name, cause: error });
   }
+}
+
+/** The same where the text may not be known: `value` then. */
+export function* lossless<T>(raw: string | undefined, name: string, value: T): Steps<T> {
+  return raw === undefined ? value : (((yield* losslessMember(raw, name)) ?? value) as T);
 }
 
 /** A function as a client declares it. */

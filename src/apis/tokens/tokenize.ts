@@ -11,8 +11,9 @@ import {
 import type { ServerContext } from "../../server/context.ts";
 import { rawBody } from "../../server/raw-body.ts";
 import type { RequestScope } from "../../server/request-scope.ts";
+import { inTurns } from "../../steps.ts";
 import type { EncodeOptions, Tokenizer } from "../../tokenizer/tokenizer.ts";
-import { chatConversation } from "../chat/messages.ts";
+import { chatConversationSteps } from "../chat/messages.ts";
 import { refuseUnsupportedPrompt } from "../shared/sampling-fields.ts";
 import { JsonBody } from "./json-body.ts";
 import { requestedTokenizer } from "./lookup.ts";
@@ -85,7 +86,7 @@ async function requestTexts(
     refuseUnsupportedPrompt(body);
     if (named.template === undefined)
       throw new InvalidRequestError(`The tokenizer '${named.name}' has no chat template`, { param: "model" });
-    const conversation = chatConversation({ ...body, messages }, rawBody(body));
+    const conversation = await inTurns(chatConversationSteps({ ...body, messages }, rawBody(body)));
     const template = named.template();
     const rendered = isLong(conversation)
       ? await renderInTurns(conversation, template)

@@ -70,6 +70,13 @@ function turns({ target, start, body, otherwise, setLoop }: Parts): Turns {
     start?.(cells);
     return body(cells);
   };
+  const turnSteps = ({ steps }: Run, cells: Cells, value: Value): ReturnType<Steps> | undefined => {
+    if (steps === undefined || !holdsMuch(value)) return undefined;
+    charge(1);
+    target.set(cells, value);
+    start?.(cells);
+    return steps(cells);
+  };
   const over = (cells: Cells, items: Value, loop: Loop | undefined): boolean => {
     let finished = false;
     if (loop !== undefined) {
@@ -104,7 +111,8 @@ function turns({ target, start, body, otherwise, setLoop }: Parts): Turns {
     let finished = false;
     const next = loop === undefined ? nextOf(items) : () => loop.next();
     for (let value = next(); value !== undefined; value = next()) {
-      const signal = turn(cells, value);
+      const inner = turnSteps(body, cells, value);
+      const signal = inner === undefined ? turn(cells, value) : yield* inner;
       if (signal === BREAK) break;
       if (signal !== CONTINUE) finished = true;
       yield;
@@ -112,6 +120,17 @@ function turns({ target, start, body, otherwise, setLoop }: Parts): Turns {
     return finished || otherwise === undefined ? 0 : otherwise(cells);
   }
   return Object.assign(run, { steps });
+}
+
+/** So many items of a list within an item: a loop over them takes milliseconds. */
+const MANY = 256;
+
+/** Is there such a list in it, as that of the calls of a message? */
+function holdsMuch(item: Value): boolean {
+  if (isList(item)) return item.length > MANY;
+  if (!(item instanceof Map)) return false;
+  for (const inner of item.values()) if (isList(inner) && inner.length > MANY) return true;
+  return false;
 }
 
 function nextOf(items: Value): () => Value | undefined {

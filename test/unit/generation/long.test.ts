@@ -18,6 +18,20 @@ const values = (count: number) => new Map(Array.from({ length: count }, (_, i) =
 test.each<[string, Partial<Conversation>, boolean]>([
   ["a long text", {}, false],
   ["messages", { messages: Array(1001).fill({ role: "user", content: "" }) }, true],
+  [
+    "calls of a message",
+    {
+      messages: [
+        { role: "assistant", content: "", toolCalls: Array(1000).fill({ id: "", name: "f", arguments: "{}" }) },
+      ],
+    },
+    true,
+  ],
+  [
+    "parts of a message",
+    { messages: [{ role: "user", content: Array(1000).fill({ type: "text", text: "a" }) }] },
+    true,
+  ],
   ["ordinary tools", { tools: Array(30).fill(tool(values(20))) }, false],
   ["a tool of many values", { tools: [tool(values(10_000))] }, true],
   ["a tool of much text", { tools: [tool({ description: "x".repeat(1_000_000) })] }, true],

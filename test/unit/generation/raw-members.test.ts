@@ -3,11 +3,14 @@ import { InvalidRequestError } from "../../../src/errors.ts";
 import {
   asModelsWrite,
   rawItemTexts,
-  rawMember,
+  rawMemberSteps,
   rawMemberText,
   withMember,
 } from "../../../src/generation/raw-members.ts";
+import { atOnce } from "../../../src/steps.ts";
 import { budget } from "../../../src/template/engine/limits.ts";
+
+const rawMember = (json: string, name: string) => atOnce(rawMemberSteps(json, name));
 
 /** Small integers, texts and arrays are plain data; objects are Maps. */
 const plain = (value: unknown): unknown =>

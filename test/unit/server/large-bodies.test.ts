@@ -10,6 +10,40 @@ const BRACKETS = `{"x":${"[".repeat(10_000_000)}`;
 const NUMBERS = list(1_000_000, (i) => String(i % 100_000));
 const messages = (count: number) =>
   `[${list(count, (i) => `{"role":"${i % 2 === 0 ? "user" : "assistant"}","content":"text ${i}"}`)}]`;
+const MANY = 40_000;
+const SAID = '{"role":"user","content":"Hi"}';
+const TOOLS = list(1000, (i) => {
+  const properties = list(300, (k) => `"p${k}":{"type":"string","description":"words about ${k}","minimum":1.0}`);
+  return `{"type":"function","function":{"name":"f${i}","parameters":{"type":"object","properties":{${properties}}}}}`;
+});
+/** Calls with their results, as each API has them. */
+const HISTORIES: [string, string, string][] = [
+  [
+    "calls with objects, and results",
+    "/v1/messages",
+    `{"model":"demo","max_tokens":1,"messages":[${SAID},{"role":"assistant","content":[${list(MANY, (i) => `{"type":"tool_use","id":"t${i}","name":"f","input":{"a":${i}.0}}`)}]},{"role":"user","content":[${list(MANY, (i) => `{"type":"tool_result","tool_use_id":"t${i}","content":"r${i}"}`)}]}]}`,
+  ],
+  [
+    "calls with objects, and results",
+    "/v1/responses",
+    `{"model":"demo","input":[${SAID},${list(MANY, (i) => `{"type":"function_call","call_id":"t${i}","name":"f","arguments":{"a":${i}.0}},{"type":"function_call_output","call_id":"t${i}","output":"r${i}"}`)}]}`,
+  ],
+  [
+    "reasoning",
+    "/v1/responses",
+    `{"model":"demo","input":[${SAID},${list(2 * MANY, (i) => `{"type":"reasoning","summary":[{"type":"summary_text","text":"t${i}"}]}`)}]}`,
+  ],
+  [
+    "calls with objects, and results",
+    "/v1beta/interactions",
+    `{"model":"demo","input":[${list(MANY, (i) => `{"type":"function_call","id":"t${i}","name":"f","arguments":{"a":${i}.0}},{"type":"function_result","call_id":"t${i}","result":"r${i}"}`)}]}`,
+  ],
+  [
+    "calls of one message",
+    "/v1/chat/completions",
+    `{"model":"demo","messages":[${SAID},{"role":"assistant","tool_calls":[${list(MANY, (i) => `{"id":"c${i}","type":"function","function":{"name":"f","arguments":{"a":${i}.0}}}`)}]},${SAID}]}`,
+  ],
+];
 /** A turn of the event loop is to take 20 ms at most; the machines that tests run on are busy, and some are slow. */
 const TURN_MS = 80;
 
@@ -115,8 +149,10 @@ describe("the event loop is not held by", () => {
     ["wrong items", "/v1/chat/completions", `{"model":"demo","messages":[${list(400_000, () => "1")}]}`],
     ["numbers", "/v1/completions", `{"model":"demo","prompt":[${NUMBERS}]}`],
     ["messages", "/v1/chat/completions", `{"model":"demo","messages":${messages(8000)}}`],
+    ["tools", "/v1/chat/completions", `{"model":"demo","messages":[${SAID}],"tools":[${TOOLS}]}`],
+    ...HISTORIES,
   ])(
-    "%s",
+    "%s: %s",
     async (_, path, body) => {
       let least = Number.POSITIVE_INFINITY;
       for (let round = 0; round < 8 && least > TURN_MS; round++) least = Math.min(least, await longestTurn(path, body));

@@ -103,6 +103,24 @@ describe("loops", () => {
     expect(told(() => inSteps(template, chat("a"), disturb).text)).toBe(told(() => template.render(chat("a"))));
   });
 
+  test.each([
+    "{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}{% if loop.index == 5000 %}{% break %}{% endif %}{{ c.id }}{% if loop.last %}!{% endif %}{% endfor %}{% endif %}{{ m.content }}{% endfor %}",
+    "{% for m in messages %}{% set n = namespace(k=0) %}{% for c in m.tool_calls %}{% set n.k = n.k + 1 %}{{ c | tojson }}{% else %}none{% endfor %}{{ n.k }}{% if m.role == 'tool' %}{% break %}{% endif %}{% endfor %}",
+  ])("within a message of many calls: %#", (source) => {
+    const template = compileChatTemplate(source, specials);
+    const calls = Array.from({ length: 20_000 }, (_, i) => ({ id: `c${i}`, function: { name: "f", arguments: {} } }));
+    const messages = [
+      { role: "user", content: "a" },
+      { role: "assistant", content: "b", tool_calls: calls },
+      { role: "tool", content: "c" },
+      { role: "tool", content: "d" },
+    ];
+    const input = chat("a", { messages });
+    const { pauses, text } = inSteps(template, input, disturb);
+    expect(text).toBe(template.render(input));
+    expect(pauses).toBeGreaterThan(2);
+  });
+
   test("of two chats by turns", () => {
     const source =
       "{% set n = namespace(k=0) %}{% for m in messages %}{% for k in range(20) %}{% set n.k = n.k + k %}{% endfor %}{{ m.content }} {{ n.k }};{% endfor %}";

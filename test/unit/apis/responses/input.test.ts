@@ -4,12 +4,13 @@ import type { Loose } from "../../../../src/apis/responses/schema.ts";
 import { responseTools } from "../../../../src/apis/responses/tools.ts";
 import type { Message } from "../../../../src/generation/conversation.ts";
 import { Turns } from "../../../../src/generation/turns.ts";
+import { atOnce } from "../../../../src/steps.ts";
 
 const tools = responseTools([{ type: "namespace", name: "mail", tools: [{ type: "function", name: "send" }] }]);
 
 function read(input: string | readonly Loose[], open: (blob: string) => string | undefined = () => undefined) {
   const turns = new Turns();
-  const left = [...inputToTurns(input, turns, { tools, open })];
+  const left = [...atOnce(inputToTurns(input, turns, { tools, open }))];
   return { messages: turns.messages as readonly Message[], left };
 }
 
