@@ -16,7 +16,6 @@ import { createLogger } from "../telemetry/log.ts";
 import { type Counted, MetricRegistry } from "../telemetry/registry.ts";
 import { startHeapCare } from "../threads/heap-care.ts";
 import { dropStartPages } from "../threads/start-pages.ts";
-import { releaseTables } from "../tokenizer/load.ts";
 import { Admission } from "./admission.ts";
 import { createApp } from "./app.ts";
 import type { ServerContext } from "./context.ts";
@@ -187,9 +186,8 @@ export function startServing(
           .catch((error: unknown) => log.debug("warm-up failed", { error }))
           .finally(() => {
             heapCare.collect();
-            if (thread > 0) return; // the memory is of the whole process
-            for (const { tokenizer } of fresh) releaseTables(tokenizer);
-            if (tidied.size === fresh.length) dropStartPages();
+            // once, and of the whole process: also what the warm-up has compiled is needed no more
+            if (thread === 0 && tidied.size === fresh.length) dropStartPages();
           });
       }, TIDY_AFTER_MS);
       tidying.add(timer);

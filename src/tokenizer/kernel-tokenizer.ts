@@ -10,8 +10,6 @@ export interface KernelHandle {
   readonly kind: "kernel";
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
-  /** The tables lie in a file. */
-  readonly isMapped?: boolean;
   readonly postProcessor: PostProcessor;
 }
 

@@ -17,10 +17,7 @@ import { type Tokenizer, TokenizerError } from "./tokenizer.ts";
  * A loaded tokenizer as plain data over shared memory: send it to any thread and open it there. Handles of one `key` are of one
  * tokenizer.
  */
-export type TokenizerHandle = { readonly key: string; readonly cacheDir?: string | undefined } & (
-  | KernelHandle
-  | GeneralHandle
-);
+export type TokenizerHandle = { readonly key: string } & (KernelHandle | GeneralHandle);
 
 /** Tables of the general tokenizer. */
 export type GeneralHandle = Extract<BuiltTables, { readonly kind: "general" }>;
@@ -49,15 +46,10 @@ export async function loadBuilt(
   if (files instanceof FolderFiles && cacheDir !== undefined) files.known = new KnownHashes(cacheDir);
   const key = tableKey(tokenizerSource(files).contents());
   const cached = cacheDir === undefined ? undefined : readTables(cacheDir, key);
-  if (cached) return handleOf(cached, key, cacheDir);
+  if (cached) return handleOf(cached, key);
   const embedded = await embeddedTables(key);
-  return embedded && handleOf(stored(embedded, key, cacheDir), key, cacheDir); // unpacking takes three times as long as reading
-}
-
-/** Stores tables where there is a folder for them, and gives them as the next start will find them. */
-function stored(built: BuiltTables, key: Buffer, cacheDir: string | undefined): BuiltTables {
-  if (cacheDir === undefined || !writeTables(cacheDir, key, built)) return built;
-  return readTables(cacheDir, key) ?? built;
+  if (embedded && cacheDir !== undefined) writeTables(cacheDir, key, embedded); // unpacking takes three times as long as reading
+  return embedded && handleOf(embedded, key);
 }
 
 /** Builds the tables of the tokenizer among `files`, and stores them. */
@@ -65,7 +57,8 @@ export function buildTokenizer(files: ReadonlyMap<string, Uint8Array>, { cacheDi
   const source = tokenizerSource(files);
   const built = build(source);
   const key = tableKey(source.contents());
-  return handleOf(stored(built, key, cacheDir), key, cacheDir);
+  if (cacheDir !== undefined) writeTables(cacheDir, key, built);
+  return handleOf(built, key);
 }
 
 /** The kernel takes what chat models use; everything else is the general tokenizer's, which says what it can't take. */
@@ -91,8 +84,8 @@ function kernelImage(json: TokenizerJson): WebAssembly.Memory | undefined {
   }
 }
 
-function handleOf(tables: BuiltTables, key: Buffer, cacheDir: string | undefined): TokenizerHandle {
-  const handle = { ...tables, key: key.toString("hex"), cacheDir };
+function handleOf(tables: BuiltTables, key: Buffer): TokenizerHandle {
+  const handle = { ...tables, key: key.toString("hex") };
   return handle.kind === "kernel" ? { ...handle, module: kernelModule() } : handle;
 }
 
@@ -106,17 +99,11 @@ export function builtTables(files: ReadonlyMap<string, Uint8Array>): [name: stri
 
 /**
  * A tokenizer with tables of its own: what it takes in memory goes when nobody holds it, while buffers that `openTokenizer` puts
- * beside shared tables stay as long as the tables do. Reading or copying them takes some milliseconds.
+ * beside shared tables stay as long as the tables do. Copying them takes some milliseconds.
  */
 export function openApart(handle: TokenizerHandle): Tokenizer {
-  if (handle.kind !== "kernel") return openTokenizer({ ...handle });
-  const { cacheDir, key } = handle;
-  const read = cacheDir === undefined ? undefined : readTables(cacheDir, Buffer.from(key, "hex"));
-  const own = read?.kind === "kernel" ? read : { memory: copiedImage(handle.memory), isMapped: false };
-  return openTokenizer({ ...handle, ...own });
+  return openTokenizer(handle.kind === "kernel" ? { ...handle, memory: copiedImage(handle.memory) } : { ...handle });
 }
-
-export { releaseTables } from "./table-cache.ts";
 
 const opened = new WeakMap<TokenizerHandle, Tokenizer>();
 

@@ -1,5 +1,5 @@
 /**
- * Built tables on disk. A file holds a header of 64 bytes, then a description in JSON, then, from a multiple of 64 kB on, the tables:
+ * Built tables on disk. A file holds a header of 64 bytes, then a description in JSON, then the tables:
  *   u32 magic, u32 format version, u32 bytes of tables, u32 bytes of description, u64 hash of the tables, u64 xxHash3 of the
  *   description, 32 bytes key
  * (little endian). The tables are hashed in pieces while they are read: xxHash3, whose seed is the hash of the piece before. The key stands for everything that the tables are made from. A file that does not fit is as good as none.
@@ -20,16 +20,15 @@ import { type ContentHash, PIECE } from "./content-hash.ts";
 import { GENERAL_VERSION } from "./general/memory.ts";
 import { IMAGE_VERSION, MAGIC, Word } from "./image/header.ts";
 import { IMAGE_AT, imageMemory, kernelHash } from "./kernel/kernel.ts";
-import { MAP_STEP, mapFile, releaseMapped } from "./mapped-file.ts";
 import type { PostProcessor } from "./tokenizer.ts";
 
 /** Tables in shared memory, with all that a handle needs besides. */
 export type BuiltTables = { readonly postProcessor: PostProcessor } & (
-  | { readonly kind: "kernel"; readonly memory: WebAssembly.Memory; readonly isMapped?: boolean }
+  | { readonly kind: "kernel"; readonly memory: WebAssembly.Memory }
   | { readonly kind: "general"; readonly memory: SharedArrayBuffer }
 );
 
-const FILE_MAGIC = 0x54_4c_4f_45;
+const FILE_MAGIC = 0x54_4c_4f_44;
 const HEADER = 64;
 const KEY_AT = 32;
 /** A description is a handful of ids. */
@@ -39,8 +38,8 @@ const MOST_TABLES = 1 << 30;
 const ABANDONED_MS = 3_600_000;
 /** Files kept in a cache folder, the newest ones. */
 const KEPT = 32;
-/** Raise it when the tables made from the same files, or where they lie in theirs, change without the layout of images changing. */
-const BUILD_VERSION = 2;
+/** Raise it when the tables made from the same files change without the layout of images changing. */
+const BUILD_VERSION = 1;
 
 /** Key of the tables made from these contents. The kernel counts, which fills them, and the engine, whose Unicode tables NFC follows. */
 export function tableKey(contents: readonly (readonly [string, ContentHash])[]): Buffer {
@@ -55,20 +54,13 @@ const SUFFIX = ".image";
 /** Name of a file of tables, in the cache folder and among the files of a binary. */
 export const tableFileName = (key: Buffer): string => `tokenizer-${key.toString("hex")}${SUFFIX}`;
 
-/**
- * The stored tables of this key, or undefined if there are none that are whole. Where the system can, tables of the kernel stay in
- * the file, and only what is used of them takes memory.
- */
+/** The stored tables of this key, or undefined if there are none that are whole. */
 export function readTables(cacheDir: string, key: Buffer): BuiltTables | undefined {
   let file: number | undefined;
   try {
     file = openSync(join(cacheDir, tableFileName(key)), "r");
     const from = file;
-    return openTables(
-      key,
-      (into, at) => fill(from, into, at),
-      (memory, at) => mapFile(memory, from, at),
-    );
+    return openTables(key, (into, at) => fill(from, into, at));
   } catch {
     return undefined;
   } finally {
@@ -85,11 +77,8 @@ export function tablesOfBytes(bytes: Uint8Array, key: Buffer): BuiltTables | und
   });
 }
 
-/** Takes bytes from an offset of a file; false where it can't. */
-type TakeBytes = (into: Uint8Array, at: number) => boolean;
-
-/** `read` fills a buffer, unless the file is too short; `map` puts the file in its place. */
-function openTables(key: Buffer, read: TakeBytes, map: TakeBytes = () => false): BuiltTables | undefined {
+/** `read` fills a buffer from an offset of the file; false if the file is too short. */
+function openTables(key: Buffer, read: (into: Uint8Array, at: number) => boolean): BuiltTables | undefined {
   const header = Buffer.alloc(HEADER);
   if (!read(header, 0)) return undefined;
   const fits = header.readUInt32LE(0) === FILE_MAGIC && header.readUInt32LE(4) === IMAGE_VERSION;
@@ -104,28 +93,14 @@ function openTables(key: Buffer, read: TakeBytes, map: TakeBytes = () => false):
       ? { kind, postProcessor, memory: imageMemory(size) }
       : { kind, postProcessor, memory: new SharedArrayBuffer(size) };
   const body = bodyOf(tables, size);
-  const bodyAt = placeOfBody(words);
-  const isMapped = kind === "kernel" && map(body, bodyAt);
   let hash = 0n;
   for (let at = 0; at < size; at += PIECE) {
     const piece = body.subarray(at, at + PIECE);
-    if (!isMapped && !read(piece, bodyAt + at)) return undefined;
+    if (!read(piece, HEADER + words + at)) return undefined;
     hash = Bun.hash.xxHash3(piece, hash);
   }
-  if (hash !== header.readBigUInt64LE(16)) return undefined;
-  if (!isMapped) return tables;
-  const mapped = { ...tables, isMapped };
-  releaseTables(mapped);
-  return mapped;
+  return hash === header.readBigUInt64LE(16) ? tables : undefined;
 }
-
-/** Takes tables that lie in a file out of memory; what is used of them comes back. */
-export function releaseTables(tables: BuiltTables): void {
-  if (tables.kind === "kernel" && tables.isMapped) releaseMapped(bodyOf(tables, sizeOf(tables)));
-}
-
-/** Where in a file the tables begin, behind a description of so many bytes. */
-const placeOfBody = (description: number): number => Math.ceil((HEADER + description) / MAP_STEP) * MAP_STEP;
 
 function tableHash(body: Uint8Array): bigint {
   let hash = 0n;
@@ -155,12 +130,12 @@ function fill(file: number, into: Uint8Array, from: number): boolean {
   return true;
 }
 
-/** Tables as the bytes of a file: what is before them, and they. */
-export function tableParts(tables: BuiltTables, key: Buffer): [head: Buffer, body: Uint8Array] {
+/** Tables as the bytes of a file, in parts. */
+export function tableParts(tables: BuiltTables, key: Buffer): [header: Buffer, description: Buffer, body: Uint8Array] {
   const { kind, postProcessor } = tables;
   const body = bodyOf(tables, sizeOf(tables));
   const text = Buffer.from(JSON.stringify({ kind, postProcessor } satisfies Description));
-  const header = Buffer.alloc(placeOfBody(text.length));
+  const header = Buffer.alloc(HEADER);
   header.writeUInt32LE(FILE_MAGIC, 0);
   header.writeUInt32LE(IMAGE_VERSION, 4);
   header.writeUInt32LE(body.length, 8);
@@ -168,8 +143,7 @@ export function tableParts(tables: BuiltTables, key: Buffer): [head: Buffer, bod
   header.writeBigUInt64LE(tableHash(body), 16);
   header.writeBigUInt64LE(Bun.hash.xxHash3(text), 24);
   key.copy(header, KEY_AT);
-  text.copy(header, HEADER);
-  return [header, body];
+  return [header, text, body];
 }
 
 /**

@@ -56,14 +56,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "heap-care": ["c-library.ts"],
   "program.ts": [],
   http2: [],
+  "steps.ts": [],
   tokenizer: ["errors.ts", "c-library.ts", "protobuf"],
-  template: ["errors.ts"],
+  template: ["steps.ts", "errors.ts"],
   parsers: ["errors.ts"],
   media: ["errors.ts"],
   // the names of the policies are those of the setting
   routing: ["errors.ts", "config", "boards"],
   engines: ["errors.ts", "http2", "protobuf"],
-  generation: ["errors.ts", "tokenizer", "template", "parsers", "media", "routing", "engines"],
+  generation: ["steps.ts", "errors.ts", "tokenizer", "template", "parsers", "media", "routing", "engines"],
   hub: ["errors.ts", "tokenizer", "telemetry"],
   // What several gateways share of their fleet: another program's database, as that of the history.
   "shared-state": ["errors.ts"],
@@ -83,9 +84,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   history: ["errors.ts"],
   seals: [],
-  request: ["errors.ts", "config", "telemetry", "boards", "fleet", "history", "seals"],
+  request: ["steps.ts", "errors.ts", "config", "telemetry", "boards", "fleet", "history", "seals"],
   // what a request says of its way is for the client APIs to read
   apis: [
+    "steps.ts",
     "errors.ts",
     "tokenizer",
     "engines",
@@ -98,6 +100,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "seals",
   ],
   server: [
+    "steps.ts",
     "errors.ts",
     "config",
     "telemetry",

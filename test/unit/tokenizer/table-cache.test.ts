@@ -4,14 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tokenizerSource } from "../../../src/tokenizer/formats/source.ts";
 import { IMAGE_AT } from "../../../src/tokenizer/kernel/kernel.ts";
-import {
-  builtTables,
-  loadTokenizer,
-  openApart,
-  openTokenizer,
-  releaseTables,
-  type TokenizerHandle,
-} from "../../../src/tokenizer/load.ts";
+import { builtTables, loadTokenizer, openTokenizer, type TokenizerHandle } from "../../../src/tokenizer/load.ts";
 import { tableKey, tablesOfBytes } from "../../../src/tokenizer/table-cache.ts";
 import { smallFiles } from "./fixtures.ts";
 
@@ -30,11 +23,6 @@ function stored(): string {
   const names = readdirSync(folder);
   expect(names).toHaveLength(1);
   return join(folder, names[0] as string);
-}
-/** Files of tables are replaced, never written to: others have them in their memory. */
-function replace(path: string, bytes: Buffer): void {
-  rmSync(path);
-  writeFileSync(path, bytes);
 }
 async function works(cacheDir: string): Promise<TokenizerHandle> {
   const handle = await loadTokenizer(files, { cacheDir });
@@ -57,7 +45,7 @@ test("a damaged, shortened, older or foreign file is built again", async () => {
   const path = stored();
   const good = readFileSync(path);
   const spoil: ((bytes: Buffer) => Buffer)[] = [
-    ...[0, 4, 8, 16, 40, 64, 70, 70_000, good.length - 1].map((at) => (bytes: Buffer) => {
+    ...[0, 4, 8, 16, 40, 64, 70, 5000, good.length - 1].map((at) => (bytes: Buffer) => {
       bytes[at] = (bytes[at] as number) ^ 1;
       return bytes;
     }),
@@ -68,7 +56,7 @@ test("a damaged, shortened, older or foreign file is built again", async () => {
     (bytes) => bytes.fill(255, 8, 12), // a size of 4 GB
   ];
   for (const change of spoil) {
-    replace(path, change(Buffer.from(good)));
+    writeFileSync(path, change(Buffer.from(good)));
     await works(folder);
     expect(readFileSync(stored()).equals(good)).toBe(true);
   }
@@ -80,7 +68,7 @@ test("another tokenizer does not take this one's file", async () => {
   const other = smallFiles("o200k");
   await loadTokenizer(other, { cacheDir: folder });
   const [name] = readdirSync(folder).filter((n) => join(folder, n) !== own);
-  replace(own, readFileSync(join(folder, name as string)));
+  writeFileSync(own, readFileSync(join(folder, name as string)));
   await works(folder);
 });
 
@@ -111,43 +99,12 @@ test("the image in memory is the image on disk", async () => {
   const handle = await works(folder);
   if (handle.kind !== "kernel") throw new Error("not a kernel tokenizer");
   const file = readFileSync(stored());
-  const body = file.subarray(65536);
-  expect(body.length).toBe(file.readUInt32LE(8));
+  const body = file.subarray(64 + file.readUInt32LE(12));
   expect(
     Buffer.from(handle.memory.buffer)
       .subarray(IMAGE_AT, IMAGE_AT + body.length)
       .equals(body),
   ).toBe(true);
-});
-
-test.skipIf(process.platform !== "linux")("tables stay in their file, and outlive it", async () => {
-  const handle = await works(folder);
-  if (handle.kind !== "kernel") throw new Error("not a kernel tokenizer");
-  const mapped = () => readFileSync("/proc/self/maps", "latin1").includes(stored());
-  expect(mapped()).toBe(true);
-  const good = readFileSync(stored());
-  // what is written to the memory does not reach the file
-  const at = IMAGE_AT + good.length - 65536 - 1;
-  const bytes = new Uint8Array(handle.memory.buffer);
-  bytes[at] = bytes[at]! ^ 1;
-  expect(readFileSync(stored()).equals(good)).toBe(true);
-  bytes[at] = bytes[at]! ^ 1;
-  expect(handle.isMapped).toBe(true);
-  releaseTables(handle);
-  expect(openTokenizer(handle).encode(TEXT)).toEqual(expected);
-  const apart = openApart(handle);
-  expect(apart.encode(TEXT)).toEqual(expected);
-  replace(stored(), Buffer.from("another one"));
-  expect(openTokenizer(handle).encode(`${TEXT} ${TEXT}`).length).toBeGreaterThan(expected.length);
-  expect(apart.encode(TEXT)).toEqual(expected);
-  // without its file, the tables are copied
-  expect(openApart(handle).encode(TEXT)).toEqual(expected);
-});
-
-test("tables that lie in no file are not released", async () => {
-  const handle = await loadTokenizer(files);
-  releaseTables(handle);
-  expect(openTokenizer(handle).encode(TEXT)).toEqual(expected);
 });
 
 test("files of other versions go when a new one is written", async () => {
