@@ -47,14 +47,14 @@ export function eitherWay<S extends TSchema>(
     // loaded with the first request for such a model
     const proxy = await import("../apis/proxy/handle.ts");
     const isStream = (body as { readonly stream?: unknown }).stream === true;
-    const text = rawBody(body) ?? JSON.stringify(body);
+    const text = textOf(body);
     return proxy.passOn({ endpoint, model, text, body, isStream, headers: request.headers, route }, its, scope);
   }
 
   /** Takes the way of the worker that the policy chooses of all, and the other one where nobody can do it on that. */
   async function mixed(model: string, body: object, request: Request, its: ServerContext, scope: RequestScope) {
     const { routeOf } = await import("../apis/proxy/route.ts");
-    const route = await routeOf({ endpoint, model, body, text: rawBody(body) ?? JSON.stringify(body) }, its, scope);
+    const route = await routeOf({ endpoint, model, body, text: textOf(body) }, its, scope);
     const overHttp = (of: RequestScope) => passOn(model, body, request, its, of, route);
     const asTokens = async (of: RequestScope) => handle(checked(body), its, of);
     const [first, second] = its.fleet.kindOfNext(model, route) === "http" ? [overHttp, asTokens] : [asTokens, overHttp];
@@ -108,6 +108,9 @@ export function eitherWay<S extends TSchema>(
     },
   };
 }
+
+/** As it came, where that was kept. */
+const textOf = (body: object): string => rawBody(body) ?? JSON.stringify(body);
 
 function isOverHttp(fleet: FleetView, model: string): boolean {
   const way = fleet.way(model);

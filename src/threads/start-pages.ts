@@ -1,7 +1,6 @@
 /** Pages of the program's file that only its start needed. */
-import { FFIType } from "bun:ffi";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
-import { cLibrary } from "../c-library.ts";
+import { memoryAdvice } from "../c-library.ts";
 
 /** `madvise(2)`: the pages are not needed; those of a file that nobody has changed are read from it again when they are. */
 const MADV_DONTNEED = 4;
@@ -17,9 +16,8 @@ export function dropStartPages(): void {
     const mappings = mappingsOf(readFileSync("/proc/self/smaps", "utf8"), process.execPath);
     const unused = [...constantPages(mappings), ...bundlePages(mappings, process.execPath)];
     if (unused.length === 0) return;
-    const madvise = { args: [FFIType.u64, FFIType.u64, FFIType.i32], returns: FFIType.i32 } as const;
-    const library = cLibrary({ madvise });
-    for (const { start, end } of unused) library?.madvise(start, end - start, MADV_DONTNEED);
+    const advise = memoryAdvice();
+    for (const { start, end } of unused) advise?.(start, end - start, MADV_DONTNEED);
   } catch {
     // without /proc the pages stay
   }

@@ -1,7 +1,7 @@
 /** Large pages for tables that are read at random, where the processor's list of small ones would be waited for all the time. */
-import { FFIType, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { readFileSync } from "node:fs";
-import { cLibrary } from "../../c-library.ts";
+import { memoryAdvice } from "../../c-library.ts";
 
 /** `madvise(2)`: the system may back the range by large pages. */
 const MADV_HUGEPAGE = 14;
@@ -29,12 +29,12 @@ function found(): Advise {
   if (process.platform !== "linux") return none;
   try {
     if (Number(readFileSync(SIZE_FILE, "utf8")) > MOST_SIZE) return none;
-    const library = cLibrary({ madvise: { args: [FFIType.u64, FFIType.u64, FFIType.i32], returns: FFIType.i32 } });
-    if (library === undefined) return none;
+    const give = memoryAdvice();
+    if (give === undefined) return none;
     return (memory, from, to) => {
       const base = ptr(new Uint8Array(memory));
       const start = Math.ceil((base + from) / SMALL) * SMALL; // the system takes whole pages only
-      library.madvise(BigInt(start), BigInt(base + to - start), MADV_HUGEPAGE);
+      give(start, base + to - start, MADV_HUGEPAGE);
     };
   } catch {
     return none;
