@@ -10,7 +10,7 @@
  * writers may meet in a slot, whose words are then of both: its tag tells. A writer that was held up for a whole turn of the ring
  * spoils another's record: its check tells, a hash of the ids with the record's position, which is looked at after they were read.
  */
-import { adviseHugePages } from "../kernel/huge-pages.ts";
+import { adviseHugePages, adviseSmallPages } from "../kernel/huge-pages.ts";
 
 /** Whole texts, and beginnings of texts that end at a cut. */
 export const Level = { l0: 0, l1: 1 } as const;
@@ -134,6 +134,7 @@ export function createTokenizerCache({ l0, l1, l0Entries, bytes }: TokenizerCach
   const fixed = HEADER_BYTES + STARTS * 4;
   const before = groups.reduce((sum, n, level) => sum + n * ways[level]! * SLOT_BYTES, fixed);
   const memory = new SharedArrayBuffer(before + units * UNIT);
+  adviseSmallPages(memory, 0, before);
   adviseHugePages(memory, before, memory.byteLength);
   new Uint8Array(memory).set(crypto.getRandomValues(new Uint8Array(8)), SEED * 8);
   const words = new Int32Array(memory, 0, HEADER_BYTES / 4);
