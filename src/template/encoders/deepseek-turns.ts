@@ -23,21 +23,25 @@ export interface Turn {
 
 const NO_MESSAGE: PreparedMessage = new Map();
 
+/** A turn that more may be added to. */
+interface Growing extends Turn {
+  readonly blocks: Block[] | undefined;
+}
+
 /** @param image stands for an image in the text; undefined: images are refused. */
 export function turnsOf(messages: readonly PreparedMessage[], image: string | undefined): readonly Turn[] {
-  const turns: Turn[] = [];
+  const turns: Growing[] = [];
   for (const message of messages) {
     const role = roleOf(message);
     const last = turns.at(-1);
     if (role === "tool") {
       const result = str(field(message, "tool_call_id") ?? "");
       const block = { text: `<tool_result>${contentText(message, "\n\n", image)}</tool_result>`, result };
-      if (last?.blocks !== undefined) turns.splice(-1, 1, { ...last, blocks: [...last.blocks, block] });
+      if (last?.blocks !== undefined) last.blocks.push(block);
       else turns.push({ role: "user", message: NO_MESSAGE, blocks: [block], task: undefined });
     } else if (role === "user") {
       const blocks = userBlocks(message, image);
-      if (last?.blocks !== undefined && last.task === undefined)
-        turns.splice(-1, 1, { ...last, blocks: [...last.blocks, ...blocks] });
+      if (last?.blocks !== undefined && last.task === undefined) for (const block of blocks) last.blocks.push(block);
       else turns.push({ role, message, blocks, task: taskOf(message) });
     } else turns.push({ role, message, blocks: undefined, task: taskOf(message) });
   }
@@ -50,7 +54,7 @@ function taskOf(message: PreparedMessage): string | undefined {
 }
 
 /** One block for each part of the content; absent content is empty text. */
-function userBlocks(message: PreparedMessage, image: string | undefined): readonly Block[] {
+function userBlocks(message: PreparedMessage, image: string | undefined): Block[] {
   const content = field(message, "content");
   if (content === null) return [{ text: "", result: undefined }];
   return partsOf(content).map((part) => ({

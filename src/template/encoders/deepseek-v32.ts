@@ -49,8 +49,18 @@ function refuseOldDevelopers(messages: readonly PreparedMessage[]): void {
     );
 }
 
+/** The message whose calls tool messages behind it answer. */
+interface Caller {
+  readonly at: number;
+  readonly message: PreparedMessage;
+  /** How many calls it has; counted once. */
+  count?: number;
+}
+
 interface Prompt {
   readonly messages: readonly PreparedMessage[];
+  /** Of each message the last one before it that is no tool's. */
+  readonly callers: readonly (Caller | undefined)[];
   readonly thinking: boolean;
   readonly lastUser: number;
   readonly addGenerationPrompt: boolean;
@@ -69,7 +79,17 @@ function promptOf({ messages: given, tools, variables, addGenerationPrompt }: Co
   );
   const drops = thinking && !declared && truthy(variables.get("drop_thinking") ?? true);
   if (drops) refuseOldDevelopers(messages);
-  return { messages, thinking, lastUser: messages.findLastIndex(isUser), addGenerationPrompt };
+  const lastUser = messages.findLastIndex(isUser);
+  return { messages, callers: callersOf(messages), thinking, lastUser, addGenerationPrompt };
+}
+
+function callersOf(messages: readonly PreparedMessage[]): readonly (Caller | undefined)[] {
+  let last: Caller | undefined;
+  return messages.map((message, at) => {
+    const before = last;
+    if (roleOf(message) !== "tool") last = { at, message };
+    return before;
+  });
 }
 
 function messageText(message: PreparedMessage, at: number, prompt: Prompt): string {
@@ -99,12 +119,12 @@ function turn(text: string, at: number, prompt: Prompt): string {
 }
 
 function resultText(content: string, at: number, prompt: Prompt): string {
-  const caller = prompt.messages.findLastIndex((message, index) => index < at && roleOf(message) !== "tool");
-  const message = prompt.messages[caller];
-  if (message === undefined || roleOf(message) !== "assistant")
+  const caller = prompt.callers[at];
+  if (caller === undefined || roleOf(caller.message) !== "assistant")
     return refuse("A tool message must follow an assistant message");
-  const count = callsOf(message).length;
-  const number = at - caller;
+  caller.count ??= callsOf(caller.message).length;
+  const { count } = caller;
+  const number = at - caller.at;
   if (number > count) return refuse("A tool message has no tool call before it");
   const text = `${number === 1 ? `${BLANK}<function_results>` : ""}\n<result>${content}</result>`;
   if (number < count) return text;

@@ -76,9 +76,9 @@ function variantText(variant: Value, indent: string): string {
 function objectText(schema: Dict, indent: string): string {
   const description = text(schema, "description");
   const properties = field(schema, "properties");
-  const required = list(schema, "required") ?? [];
+  const required = new Set(list(schema, "required"));
   const lines = Array.from(isDict(properties) ? properties : [], ([key, property]) =>
-    propertyText(String(key) + (required.includes(String(key)) ? "" : "?"), property, indent),
+    propertyText(String(key) + (required.has(String(key)) ? "" : "?"), property, indent),
   );
   return `${description === undefined ? "" : `${indent}// ${description}\n`}{\n${lines.join("")}${indent}}`;
 }

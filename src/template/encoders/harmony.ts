@@ -35,10 +35,11 @@ export const harmony = encoderTemplate((conversation) => {
   const instructions = leads ? contentText(messages[0] ?? new Map(), "") : "";
   const rest = leads ? messages.slice(1) : messages;
   const lastFinal = rest.findLastIndex(isFinal);
+  const callees = new Callees(rest);
   return [
     envelope("system", systemText(conversation)),
     developerText(instructions, tools),
-    ...rest.map((message, at) => messageText(message, at, rest, lastFinal)),
+    ...rest.map((message, at) => messageText(message, at, callees, lastFinal)),
     addGenerationPrompt ? "<|start|>assistant" : "",
   ].join("");
 });
@@ -72,12 +73,7 @@ const isInstruction = (message: PreparedMessage | undefined): boolean =>
 const isFinal = (message: PreparedMessage): boolean =>
   roleOf(message) === "assistant" && callsOf(message).length === 0 && contentText(message, "") !== "";
 
-function messageText(
-  message: PreparedMessage,
-  at: number,
-  messages: readonly PreparedMessage[],
-  lastFinal: number,
-): string {
+function messageText(message: PreparedMessage, at: number, callees: Callees, lastFinal: number): string {
   const content = contentText(message, "");
   switch (roleOf(message)) {
     case "user":
@@ -86,10 +82,7 @@ function messageText(
     case "developer":
       return developerText(content, []);
     case "tool":
-      return envelope(
-        `functions.${calleeOf(message, messages.slice(0, at))} to=assistant<|channel|>commentary`,
-        content,
-      );
+      return envelope(`functions.${callees.of(message, at)} to=assistant<|channel|>commentary`, content);
     case "assistant":
       return assistantText(message, content, at <= lastFinal);
   }
@@ -112,14 +105,31 @@ function callText({ name, arguments: given }: Call): string {
   return envelope(header, given === null ? "" : (textOf(given) ?? json(given)), "<|call|>");
 }
 
-/** The function whose result a tool message holds: by the call's id, else by its own name, else the only call before it. */
-function calleeOf(message: PreparedMessage, before: readonly PreparedMessage[]): string {
-  const id = field(message, "tool_call_id");
-  const calls = before.flatMap(callsOf);
-  const called = id === null ? undefined : calls.findLast((call) => call.id === str(id));
-  const own = textOf(field(message, "name"))?.replace(/^functions\./, "");
-  const last = before.findLast((each) => roleOf(each) === "assistant");
-  const [only, ...others] = last === undefined ? [] : callsOf(last);
-  const name = called?.name ?? own ?? (others.length === 0 ? only?.name : undefined);
-  return name ?? refuse("A tool message has neither a name nor the id of a tool call before it");
+/** The functions whose results tool messages hold. Asked in the order of the messages, each of which is looked at once. */
+class Callees {
+  private readonly byId = new Map<string | undefined, string>();
+  private lastCalls: readonly Call[] = [];
+  private seen = 0;
+
+  constructor(private readonly messages: readonly PreparedMessage[]) {}
+
+  /** The function by the id of its call, else by the message's own name, else the only call of the turn before. */
+  of(message: PreparedMessage, at: number): string {
+    this.seeUpTo(at);
+    const id = field(message, "tool_call_id");
+    const called = id === null ? undefined : this.byId.get(str(id));
+    const own = textOf(field(message, "name"))?.replace(/^functions\./, "");
+    const [only, ...others] = this.lastCalls.slice(0, 2);
+    const name = called ?? own ?? (others.length === 0 ? only?.name : undefined);
+    return name ?? refuse("A tool message has neither a name nor the id of a tool call before it");
+  }
+
+  private seeUpTo(at: number): void {
+    for (; this.seen < at; this.seen++) {
+      const message = this.messages[this.seen]!;
+      const calls = callsOf(message);
+      for (const { id, name } of calls) this.byId.set(id, name);
+      if (roleOf(message) === "assistant") this.lastCalls = calls;
+    }
+  }
 }

@@ -155,8 +155,9 @@ function inCallOrder(messages: readonly PreparedMessage[]): readonly Placed[] {
   let calls: readonly Call[] = [];
   let number = 0;
   for (let at = 0; at < messages.length; ) {
-    const end = messages.findIndex((each, index) => index >= at && roleOf(each) !== "tool");
-    const run = messages.slice(at, end < 0 ? messages.length : end);
+    let end = at;
+    while (end < messages.length && roleOf(messages[end]!) === "tool") end++;
+    const run = messages.slice(at, end);
     for (const each of sortedRun(run, calls)) placed.push({ message: each, calls, number: ++number });
     at += run.length;
     const next = messages[at++];
@@ -171,9 +172,11 @@ function inCallOrder(messages: readonly PreparedMessage[]): readonly Placed[] {
 }
 
 function sortedRun(run: readonly PreparedMessage[], calls: readonly Call[]): readonly PreparedMessage[] {
+  const places = new Map<string | undefined, number>();
+  for (const [at, { id }] of run.length === 0 ? [] : calls.entries()) if (!places.has(id)) places.set(id, at);
   const found = run.map((each) => {
     const id = each.get("tool_call_id") ?? each.get("id") ?? null;
-    const at = id === null ? -1 : calls.findIndex((call) => call.id === str(id));
+    const at = id === null ? -1 : (places.get(str(id)) ?? -1);
     return { at, message: at < 0 ? each : new Map(each).set("tool", calls[at]!.name) };
   });
   if (found.some(({ at }) => at < 0)) return run;

@@ -225,12 +225,12 @@ function objectShape(schema: Dict, registry: Registry): ObjectShape {
   }
   const others = field(schema, "additionalProperties");
   const rest = isDict(others) ? shapeOf(others, registry) : undefined;
-  const required = schema.has("properties") && schema.has("required") ? listOf(field(schema, "required")) : [];
+  const required = new Set(schema.has("properties") && schema.has("required") ? listOf(field(schema, "required")) : []);
   const properties = schema.has("properties")
     ? Array.from(dictOf(field(schema, "properties")), ([key, property]) => ({
         name: String(key),
         shape: shapeOf(property, registry),
-        optional: !required.includes(String(key)),
+        optional: !required.has(String(key)),
         default: isDict(property) ? field(property, "default") : null,
       }))
     : [];
