@@ -221,9 +221,16 @@ export class Choice {
 
   /** Gives out what has become certain. */
   emit(sink: GenerationSink): void {
-    if (this.parts.isEmpty && this.ids === undefined && this.entries === undefined) return;
+    const { ids, entries } = this;
+    if (ids === undefined && entries === undefined) {
+      if (this.parts.isEmpty) return;
+      if (sink.emitText !== undefined && this.parts.isText) {
+        sink.emitText(this.index, this.parts.takeText());
+        return;
+      }
+    }
     const parts = this.parts.take();
-    sink.emit({ type: "output", index: this.index, parts, tokenIds: this.ids, logprobs: this.entries });
+    sink.emit({ type: "output", index: this.index, parts, tokenIds: ids, logprobs: entries });
     this.ids = undefined;
     this.entries = undefined;
   }

@@ -73,6 +73,8 @@ export interface GenerationSink {
   /** Logprobs of the prompt's tokens, where they were asked for; before the first output. The first token has none. */
   promptLogprobs?(logprobs: TokenLogprobs): void;
   emit(event: GenerationEvent): void;
+  /** Takes an `output` that is a text and nothing else, as most are. Where it is missing, that is emitted like any other. */
+  emitText?(index: number, text: string): void;
   /** What was emitted so far belongs together: send it now. */
   flush(): void;
 }

@@ -27,6 +27,8 @@ export class OutputParts implements ParserSink {
   /** Tokens of which nothing has come out yet. */
   private pending = 0;
   private parts: OutputPart[] = [];
+  /** What has come, where that is text only; then `parts` is empty. */
+  private textOnly = "";
   /** Text at the end of `parts` that more may follow. */
   private last: { readonly type: "text" | "reasoning"; text: string } | undefined;
   /** The free text of the call that is open, where its tool takes one. */
@@ -114,11 +116,24 @@ export class OutputParts implements ParserSink {
   }
 
   get isEmpty(): boolean {
-    return this.parts.length === 0;
+    return this.parts.length === 0 && this.textOnly === "";
+  }
+
+  /** All that has come is one text. */
+  get isText(): boolean {
+    return this.textOnly !== "";
+  }
+
+  /** The text that has come since the last time, where it is all. */
+  takeText(): string {
+    const text = this.textOnly;
+    this.textOnly = "";
+    return text;
   }
 
   /** What has come since the last time. */
   take(): readonly OutputPart[] {
+    this.settle();
     const { parts } = this;
     this.parts = [];
     this.last = undefined;
@@ -132,6 +147,11 @@ export class OutputParts implements ParserSink {
 
   private append(type: "text" | "reasoning", text: string): void {
     if (text === "") return;
+    if (type === "text" && this.parts.length === 0) {
+      this.textOnly += text;
+      return;
+    }
+    this.settle();
     if (this.last?.type === type) this.last.text += text;
     else {
       this.last = { type, text };
@@ -143,7 +163,15 @@ export class OutputParts implements ParserSink {
     if (text !== "") this.add({ type: "tool_arguments", call, text });
   }
 
+  /** Text that something else comes behind. */
+  private settle(): void {
+    if (this.textOnly === "") return;
+    this.last = { type: "text", text: this.takeText() };
+    this.parts.push(this.last);
+  }
+
   private add(part: OutputPart): void {
+    this.settle();
     this.last = undefined;
     this.parts.push(part);
   }

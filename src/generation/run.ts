@@ -3,6 +3,7 @@ import type {
   Engine,
   EngineError,
   GenerateCall,
+  GenerateHandler,
   GenerateRequest,
   TokenChunk,
 } from "../engines/engine.ts";
@@ -91,13 +92,9 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
   }
 
   /** A throw of ours must end this request, not the connection that carries its neighbours. */
-  function guarded(work: () => void): void {
-    try {
-      work();
-    } catch (cause) {
-      end(gatewayError(cause));
-      call?.cancel();
-    }
+  function failed(cause: unknown): void {
+    end(gatewayError(cause));
+    call?.cancel();
   }
 
   /** Takes over the engine's counts. It may count more than the ids it got (media), hardly less, and never nonsense. */
@@ -168,17 +165,42 @@ export function runGeneration(generation: Generation, sink: GenerationSink, sign
     return { pause() {}, resume() {}, done };
   }
   signal.addEventListener("abort", onAbort);
-  const flush = () => {
-    if (!over) sink.flush();
+  // as often as a token comes: so each has a `try` of its own, and none makes a function for it
+  const handler: GenerateHandler = {
+    onChunk(chunk) {
+      try {
+        onChunk(chunk);
+      } catch (cause) {
+        failed(cause);
+      }
+    },
+    onFinish(finish) {
+      try {
+        onFinish(finish);
+      } catch (cause) {
+        failed(cause);
+      }
+    },
+    onIdle() {
+      try {
+        if (!over) sink.flush();
+      } catch (cause) {
+        failed(cause);
+      }
+    },
+    onEnd(error) {
+      try {
+        onEnd(error);
+      } catch (cause) {
+        failed(cause);
+      }
+    },
   };
-  guarded(() => {
-    call = engine.generate(request, {
-      onChunk: (chunk) => guarded(() => onChunk(chunk)),
-      onFinish: (finish) => guarded(() => onFinish(finish)),
-      onIdle: () => guarded(flush),
-      onEnd: (error) => guarded(() => onEnd(error)),
-    });
-  });
+  try {
+    call = engine.generate(request, handler);
+  } catch (cause) {
+    failed(cause);
+  }
   if (over) call?.cancel();
   return { pause: () => call?.pause(), resume: () => call?.resume(), done };
 }

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../errors.ts";
 import type { CallKind, GenerationEvent, OutputPart } from "../../generation/events.ts";
-import { failStream, flat, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
+import { failStream, flat, frameHead, frameTail, quoted, stopFields, usageTail } from "../openai/answer.ts";
 import { chatLogprobs } from "../openai/logprobs.ts";
 import { usage } from "../openai/usage.ts";
 import type { FrameWriter, StreamSink } from "../shared/answer.ts";
@@ -68,6 +68,14 @@ export class ChatStream implements StreamSink {
     } else this.fail(event.error);
   }
 
+  emitText(index: number, text: string): void {
+    // anything but the first of a choice, which is preceded by its role
+    if (this.textOnly && this.isBare[index] === false)
+      this.out.write(this.textHeads[index]! + quoted(text) + this.textTail);
+    else
+      this.output({ type: "output", index, parts: [{ type: "text", text }], tokenIds: undefined, logprobs: undefined });
+  }
+
   flush(): void {
     this.out.flush();
   }
@@ -107,7 +115,7 @@ export class ChatStream implements StreamSink {
   /** A chunk with nothing but a part of the output. */
   private part(index: number, part: OutputPart): void {
     if (this.textOnly && part.type === "text") {
-      this.out.write(this.textHeads[index]! + JSON.stringify(part.text) + this.textTail);
+      this.out.write(this.textHeads[index]! + quoted(part.text) + this.textTail);
       return;
     }
     this.frame(index, `"delta":${this.delta(index, part)},"logprobs":null,"finish_reason":null`);

@@ -1,7 +1,7 @@
 import type { TokenLogprobs } from "../../engines/engine.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { GenerationEvent } from "../../generation/events.ts";
-import { failStream, flat, frameHead, frameTail, stopFields, usageTail } from "../openai/answer.ts";
+import { failStream, flat, frameHead, frameTail, quoted, stopFields, usageTail } from "../openai/answer.ts";
 import { usage } from "../openai/usage.ts";
 import type { FrameWriter, StreamSink } from "../shared/answer.ts";
 import { AnswerLogprobs, type CompletionAnswer, promptOfChoice } from "./answer.ts";
@@ -73,7 +73,7 @@ export class CompletionStream implements BatchSink, StreamSink {
     if (this.answer.onlyPrompt) return;
     const text = parts[0]?.type === "text" ? parts[0].text : ""; // unread output is one part
     if (this.textOnly) {
-      if (text !== "") this.out.write(this.textHeads[index]! + JSON.stringify(text) + this.textTail);
+      if (text !== "") this.out.write(this.textHeads[index]! + quoted(text) + this.textTail);
       return;
     }
     const { answer } = this;

@@ -22,6 +22,19 @@ export const frameHead = (object: string, { id, created, model }: StreamedAnswer
     `data: {"id":${JSON.stringify(id)},"object":"${object}","created":${created},"model":${JSON.stringify(model)},"choices":[`,
   );
 
+/** Texts up to this length are looked through for what has to be escaped: that is less work than to call `JSON.stringify`. */
+const SHORT = 16;
+
+/** A JSON string. */
+export function quoted(text: string): string {
+  if (text.length > SHORT) return JSON.stringify(text);
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c < 0x20 || c === 0x22 || c === 0x5c || c >= 0xd800) return JSON.stringify(text);
+  }
+  return `"${text}"`;
+}
+
 /**
  * The same text in one piece. JavaScriptCore joins texts when they are first read, and a text that others are made with is not joined by
  * reading these: its pieces would be gathered again for every frame.

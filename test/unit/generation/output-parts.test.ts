@@ -65,3 +65,25 @@ test("the text of a custom tool, also of a call that was cut off or followed by 
     { type: "tool_arguments", call: 1, text: '{"x": ' },
   ]);
 });
+
+test("text alone is taken as it is; before anything else it is a part like others", () => {
+  const parts = made({ mayCall: false });
+  expect(parts.isText).toBe(false);
+  parts.text("a");
+  parts.text("b");
+  expect([parts.isText, parts.isEmpty, parts.takeText()]).toEqual([true, false, "ab"]);
+  expect([parts.isText, parts.isEmpty, parts.take()]).toEqual([false, true, []]);
+  parts.text("c");
+  parts.reasoning("d");
+  expect(parts.isText).toBe(false);
+  parts.text("e");
+  parts.text("f");
+  expect(parts.take()).toEqual([
+    { type: "text", text: "c" },
+    { type: "reasoning", text: "d" },
+    { type: "text", text: "ef" },
+  ]);
+  parts.text("g");
+  parts.toolStart(0, "f", "a");
+  expect(parts.take()[0]).toEqual({ type: "text", text: "g" });
+});
