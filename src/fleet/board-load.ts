@@ -6,23 +6,17 @@ const QUEUE_AGE_MS = 2000;
 /** The rest changes slowly. */
 const LOAD_AGE_MS = 60_000;
 
-const AGES = { waitingTokens: QUEUE_AGE_MS, tokenUsage: LOAD_AGE_MS } as const;
+const AGES = { queue: QUEUE_AGE_MS, usage: LOAD_AGE_MS } as const;
 
 /** What workers have to do, by the board, at one moment. */
 export class BoardLoad implements CandidateLoad {
   /** Milliseconds since 1970. */
   now = 0;
 
-  private readonly told = { waitingTokens: -1, tokenUsage: -1 };
-
   constructor(private readonly board: FleetBoard) {}
 
   read({ slot }: Candidate, into: LoadFigures): void {
-    const { board, told } = this;
-    board.toldLoad(slot, this.now, AGES, told);
-    into.running = board.running(slot);
-    into.queuedTokens = Math.max(board.queuedTokens(slot), told.waitingTokens);
-    into.kvUsage = told.tokenUsage;
+    this.board.figures(slot, this.now, AGES, into);
   }
 
   running({ slot }: Candidate): number {

@@ -66,6 +66,8 @@ const STATES = 16;
 export const slotOf = (row: number, epoch: number): number => epoch * MAX_WORKERS + row;
 /** Slots are below 2 ** 31. */
 const rowOf = (slot: number): number => slot & (MAX_WORKERS - 1);
+/** Offset of a slot's row, whether or not the slot still has it; `rowSize` of the board. */
+export const headOf = (slot: number, rowSize: number): number => Header.SIZE + rowOf(slot) * rowSize;
 export const epochOf = (slot: number): number => slot >>> 10;
 
 /** The content of `Row.state`. */
@@ -96,7 +98,8 @@ export const lowMs = (ms: number): number => ms % 2 ** 31 || 1;
 export class BoardCells {
   readonly cells: Int32Array;
   readonly threads: number;
-  private readonly rowSize: number;
+  /** Cells of a row. */
+  readonly rowSize: number;
 
   constructor(readonly memory: SharedArrayBuffer) {
     this.cells = new Int32Array(memory);
@@ -116,9 +119,8 @@ export class BoardCells {
     return Header.SIZE + row * this.rowSize;
   }
 
-  /** Offset of a slot's row, whether or not the slot still has it. */
   head(slot: number): number {
-    return this.row(rowOf(slot));
+    return headOf(slot, this.rowSize);
   }
 
   column(slot: number, thread: number): number {

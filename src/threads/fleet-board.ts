@@ -21,12 +21,12 @@ import {
 import { BreakerCells, type BreakerRules } from "./breaker-cells.ts";
 import {
   type ReportedLoad,
+  readFigures,
   readLoad,
   readThroughput,
-  readToldLoad,
   readUsage,
   readWaitingTokens,
-  type ToldLoad,
+  type WorkFigures,
   writeLoad,
 } from "./load-record.ts";
 
@@ -240,9 +240,14 @@ export class FleetBoard {
     return readUsage(this.board, slot, now, maxAgeMs);
   }
 
-  /** `waitingTokens` and `kvUsage` at one go, each with an age of its own; -1 where they are undefined. */
-  toldLoad(slot: number, now: number, maxAgeMs: Readonly<Record<keyof ToldLoad, number>>, into: ToldLoad): void {
-    readToldLoad(this.board, slot, now, maxAgeMs, into);
+  /** `running`, `queuedTokens` or `waitingTokens` if those are more, and `kvUsage`, -1 where it is undefined, at one go. */
+  figures(
+    slot: number,
+    now: number,
+    maxAgeMs: { readonly queue: number; readonly usage: number },
+    into: WorkFigures,
+  ): void {
+    readFigures(this.board, slot, now, maxAgeMs, into);
   }
 
   /** Tokens per second that it generates; the same. */

@@ -46,9 +46,14 @@ export class KvCursor {
 
   /** The first of a rank follows anything, but what was told before. */
   step(batch: KvBatch): KvStep {
+    const { rank, sequence, snapshot, events } = batch;
+    // nearly all of them are just the next one
+    if (this.last.get(rank) === sequence - 1 && snapshot === undefined && !hasCleared(events)) {
+      this.last.set(rank, sequence);
+      return "next";
+    }
     const step = this.stepOf(batch);
     if (step === "old") return step;
-    const { rank, sequence, snapshot, events } = batch;
     const isKnown = this.last.has(rank);
     const isFirst = !isKnown && !this.before.has(rank);
     this.last.set(rank, sequence);

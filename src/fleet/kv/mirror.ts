@@ -60,16 +60,45 @@ export class CacheMirror {
   *apply(events: readonly KvEvent[]): Generator<void, void, void> {
     for (const event of events) {
       yield* this.untilFree();
-      if (event.kind === "cleared") {
-        this.tally.cleared();
-        this.clear();
-      } else if (!event.isLocalDevice || (event.kind === "stored" && !this.fits(event)))
-        this.tally.ignored(hashCount(event.hashes));
-      else if (event.kind === "removed") yield* this.removed(event);
-      else if (this.engineSize < SMALLEST) yield* this.pages.stored(event);
-      else yield* this.stored(event);
+      const rest = this.begin(event);
+      if (rest !== undefined) yield* rest;
       yield;
     }
+  }
+
+  /** The same at once, for little: what gives way by generators costs as much as all else of a small batch. */
+  applyNow(events: readonly KvEvent[]): void {
+    for (const event of events) {
+      if (this.index.isBusy) for (const _ of this.untilFree());
+      const rest = this.begin(event);
+      if (rest !== undefined) for (const _ of rest);
+    }
+  }
+
+  /** Applies an event, or gives how it is applied slice by slice. */
+  private begin(event: KvEvent): Generator<void, void, void> | undefined {
+    if (event.kind === "cleared") {
+      this.tally.cleared();
+      this.clear();
+      return undefined;
+    }
+    const count = hashCount(event.hashes);
+    if (!event.isLocalDevice || (event.kind === "stored" && !this.fits(event))) {
+      this.tally.ignored(count);
+      return undefined;
+    }
+    const isSmall = count <= this.cache.mostTold;
+    if (event.kind === "removed") {
+      if (!isSmall) return this.removed(event, count);
+      this.removeSlice(event, 0, count);
+    } else if (this.engineSize < SMALLEST) return this.pages.stored(event);
+    else {
+      const parent = this.behind(event);
+      if (parent === undefined) this.orphan(count);
+      else if (!isSmall) return this.stored(event, count, parent);
+      else this.storeSlice(event, 0, count, parent);
+    }
+    return undefined;
   }
 
   /** What the index leaves out of a removal, it would believe for ever. */
@@ -87,36 +116,36 @@ export class CacheMirror {
     return blockSize === this.engineSize && !(hasMedia && blockSize < SMALLEST);
   }
 
-  private *stored(event: KvStored): Generator<void, void, void> {
-    const { hashes, tokenIds, blockSize, media } = event;
-    const all = hashCount(hashes);
-    const parent = this.behind(event);
-    if (parent === undefined) {
-      this.orphan(all);
-      return;
-    }
+  private *stored(event: KvStored, all: number, parent: KnownBlock): Generator<void, void, void> {
     const { cache } = this;
-    let { position, key } = parent;
+    let before = parent;
     for (let from = 0; from < all; from += cache.mostTold) {
       if (from > 0) {
+        yield;
         yield* this.untilFree();
-        if (!cache.isThere({ position, key })) {
+        if (!cache.isThere(before)) {
           this.orphan(all - from); // the index has thrown it out meanwhile
           return;
         }
       }
       const count = Math.min(all - from, cache.mostTold);
-      if (media === undefined) cache.hash(key, tokenIds, from * blockSize, count, blockSize);
-      else this.hashShown(key, event, from, count);
-      key = [cache.keys[2 * count - 2]!, cache.keys[2 * count - 1]!];
-      this.tally.stored(count);
-      position = cache.stored(count, position, hashes, from);
+      const position = this.storeSlice(event, from, count, before);
       if (position < 0) {
         this.tally.stored(all - from - count); // the index counts what it left out of them
         return;
       }
-      if (from + count < all) yield;
+      before = { position, key: [cache.keys[2 * count - 2]!, cache.keys[2 * count - 1]!] };
     }
+  }
+
+  /** So many blocks behind another one; gives the position of the last, below 0 where not all could be written. */
+  private storeSlice(event: KvStored, from: number, count: number, { position, key }: KnownBlock): number {
+    const { cache } = this;
+    const { hashes, tokenIds, blockSize, media } = event;
+    if (media === undefined) cache.hash(key, tokenIds, from * blockSize, count, blockSize);
+    else this.hashShown(key, event, from, count);
+    this.tally.stored(count);
+    return cache.stored(count, position, hashes, from);
   }
 
   /** Keys of blocks some of which show media. */
@@ -133,22 +162,26 @@ export class CacheMirror {
     }
   }
 
-  private *removed({ hashes }: KvRemoved): Generator<void, void, void> {
-    const { cache } = this;
-    const all = hashCount(hashes);
-    for (let from = 0; from < all; from += cache.mostTold) {
-      if (from > 0) yield* this.untilFree();
-      const count = Math.min(all - from, cache.mostTold);
-      const known = cache.removed(count, hashes, from);
-      let removed = 0;
-      for (let i = 0; i < count; i++) {
-        const at = 2 * (from + i);
-        if (known[i] === 1 || this.pages.removed(hashes[at]!, hashes[at + 1]!)) removed++;
+  private *removed(event: KvRemoved, all: number): Generator<void, void, void> {
+    const { mostTold } = this.cache;
+    for (let from = 0; from < all; from += mostTold) {
+      if (from > 0) {
+        yield;
+        yield* this.untilFree();
       }
-      if (removed > 0) this.tally.removed(removed);
-      if (removed < count) this.tally.ignored(count - removed);
-      if (from + count < all) yield;
+      this.removeSlice(event, from, Math.min(all - from, mostTold));
     }
+  }
+
+  private removeSlice({ hashes }: KvRemoved, from: number, count: number): void {
+    const known = this.cache.removed(count, hashes, from);
+    let removed = 0;
+    for (let i = 0; i < count; i++) {
+      const at = 2 * (from + i);
+      if (known[i] === 1 || this.pages.removed(hashes[at]!, hashes[at + 1]!)) removed++;
+    }
+    if (removed > 0) this.tally.removed(removed);
+    if (removed < count) this.tally.ignored(count - removed);
   }
 
   /** What the blocks of an event follow; undefined: it is not in the index any more. */

@@ -66,7 +66,8 @@ export class CacheAwarePolicy extends BasePolicy {
     const tokens = lengthOf(ask);
     const perToken = recomputeWeight(tokens, loads.meanQueued);
     const perPressure = settings.kvPressureWeight * settings.meanPrefillTokens;
-    const excess = this.recent.excess(used, now);
+    const given = this.recent.given(used, now);
+    const meanGiven = this.recent.mean;
     const lost = this.lossOfLongest(used, now);
     const isPlaced = isUnseen(ask);
     let best = -1;
@@ -81,7 +82,7 @@ export class CacheAwarePolicy extends BasePolicy {
         again +
         works[i]! +
         perPressure * pressure(loads.kvUsage[i]!) +
-        (isPlaced ? 0 : recentTokens(excess[i]!));
+        (isPlaced ? 0 : recentTokens(given[i]! - meanGiven));
       if (!outliers.has(i) && (best < 0 || costs[i]! < costs[best]!)) best = i;
     }
     this.meanWork = sum / count;
@@ -91,8 +92,7 @@ export class CacheAwarePolicy extends BasePolicy {
   /** Finds the longest prefix; what was lost of late by sending requests to those that hold it. */
   private lossOfLongest(used: readonly Candidate[], now: number): number {
     const { lookup } = this;
-    let holder = 0;
-    for (let i = 1; i < used.length; i++) if (lookup.matched(i) > lookup.matched(holder)) holder = i;
+    const { holder } = lookup;
     this.longest = lookup.matched(holder);
     const chain = this.longest === 0 ? undefined : lookup.chainOf(used[holder]!);
     return chain === undefined ? 0 : this.hot.lossOf(chain, this.longest / chain.blockSize, now);

@@ -28,16 +28,15 @@ export class Loads {
     let least = Number.POSITIVE_INFINITY;
     let most = 0;
     let sum = 0;
-    const { figures } = this;
+    const { figures, running, queued, kvUsage, weighed: all } = this;
     for (let i = 0; i < count; i++) {
       const candidate = candidates[i]!;
       if (load.read === undefined) readEach(load, candidate, figures);
       else load.read(candidate, figures);
-      const { running } = figures;
-      this.running[i] = running;
-      this.kvUsage[i] = figures.kvUsage;
-      sum += this.queued[i] = figures.queuedTokens;
-      const weighed = (this.weighed[i] = running * weightOf(candidate));
+      running[i] = figures.running;
+      kvUsage[i] = figures.kvUsage;
+      sum += queued[i] = figures.queuedTokens;
+      const weighed = (all[i] = figures.running * weightOf(candidate));
       if (weighed < least) least = weighed;
       if (weighed > most) most = weighed;
     }

@@ -19,12 +19,19 @@ export class PrefixLookup {
   private tokens = new Int32Array(64);
   private exact = new Uint8Array(64);
   private readonly ways: Way[] = [];
+  /** Of the candidates that hold most, the first. */
+  private most = 0;
   private ask: RouteAsk = { tokens: 0 };
   private context: Pick<PolicyContext, "index" | "model"> | undefined;
 
   /** Tokens that the candidate of this index holds and the engine need not compute. */
   matched(index: number): number {
     return this.tokens[index]!;
+  }
+
+  /** Index of the candidate that holds most; where several do or none does, of the first. */
+  get holder(): number {
+    return this.most;
   }
 
   /** It told so by its events. */
@@ -61,6 +68,7 @@ export class PrefixLookup {
     this.tokens.fill(0, 0, count);
     this.exact.fill(0, 0, count);
     this.ways.length = 0;
+    this.most = 0;
     this.ask = ask;
     this.context = context;
     const ids = ask.tokenIds;
@@ -68,12 +76,12 @@ export class PrefixLookup {
     const least = context.settings.cacheThreshold * ids.length;
     for (let i = 0; i < count; i++) {
       if (candidates[i]!.blockSize > ids.length || this.wayOf(candidates[i]!) !== undefined) continue;
-      this.findOf(candidates, i, ids, least, ask, context);
-      if (this.ways.length === MOST_WAYS) return;
+      const found = this.findOf(candidates, i, ids, least, ask, context);
+      if (found === count || this.ways.length === MOST_WAYS) return;
     }
   }
 
-  /** For all candidates that have it as the one at index `from` does, from that on. */
+  /** For all candidates that have it as the one at index `from` does, from that on; gives how many these are. */
   private findOf(
     candidates: readonly Candidate[],
     from: number,
@@ -81,17 +89,20 @@ export class PrefixLookup {
     least: number,
     { lora, cacheSalt, media }: RouteAsk,
     { index, model: id, now }: PolicyContext,
-  ): void {
+  ): number {
     const { blockSize, cacheModel: model = id, cacheLora } = candidates[from]!;
     const root = index.root(model, blockSize, lora ?? cacheLora, cacheSalt);
     const chain = index.chain(root, ids, blockSize, media);
     this.ways.push({ root, model, lora: cacheLora, chain });
     const match = index.match(chain, now);
     const most = Math.floor((ids.length - 1) / blockSize);
+    let found = 0;
     for (let i = from; i < candidates.length; i++) {
       const candidate = candidates[i]!;
-      if (candidate.blockSize !== blockSize || candidate.member < 0) continue;
+      if (candidate.blockSize !== blockSize) continue;
       if ((candidate.cacheModel ?? id) !== model || candidate.cacheLora !== cacheLora) continue;
+      found++;
+      if (candidate.member < 0) continue;
       const depth = match.depth(candidate.member);
       if (depth === 0) continue;
       const tokens = Math.min(depth, most) * blockSize;
@@ -99,6 +110,9 @@ export class PrefixLookup {
       if (!isExact && tokens < least) continue;
       this.tokens[i] = tokens;
       this.exact[i] = isExact ? 1 : 0;
+      const more = tokens - this.tokens[this.most]!;
+      if (more > 0 || (more === 0 && i < this.most)) this.most = i;
     }
+    return found;
   }
 }

@@ -18,11 +18,13 @@ export class RecentWork {
   /** Whose they are. */
   private readonly slots = new Int32Array(ROWS).fill(-1);
   private shares = new Float64Array(64);
+  /** Of the last `given`. */
+  mean = 0;
   private startedAt = 0;
   private factor = 1;
 
-  /** By how much each of the candidates was given more than they were on average, by their indices; reused. `now`: milliseconds since 1970. */
-  excess(candidates: readonly Candidate[], now: number): Float64Array {
+  /** What each of the candidates was given, by their indices, and `mean` on average; reused. `now`: milliseconds since 1970. */
+  given(candidates: readonly Candidate[], now: number): Float64Array {
     this.moveTo(now);
     const count = candidates.length;
     if (count > this.shares.length) this.shares = new Float64Array(2 * count);
@@ -34,17 +36,16 @@ export class RecentWork {
       const row = slot & (ROWS - 1);
       sum += shares[i] = slots[row] === slot ? values[row]! * faded : 0;
     }
-    const mean = sum / count;
-    for (let i = 0; i < count; i++) shares[i]! -= mean;
+    this.mean = sum / count;
     return shares;
   }
 
-  /** By how much one of the candidates of the last `excess` was given more than another. */
+  /** By how much one of the candidates of the last `given` was given more than another. */
   more(one: number, other: number): number {
     return this.shares[one]! - this.shares[other]!;
   }
 
-  /** At the time of the last `excess`. */
+  /** At the time of the last `given`. */
   add({ slot }: Candidate, tokens: number): void {
     const row = slot & (ROWS - 1);
     if (this.slots[row] !== slot) {
