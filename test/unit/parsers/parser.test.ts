@@ -4,6 +4,7 @@ import { StopMatcher } from "../../../src/generation/stops.ts";
 import { foldEvents, type ParsedAnswer } from "../../../src/parsers/events.ts";
 import { parserNames, UnknownParserError } from "../../../src/parsers/names.ts";
 import { createOutputParser, type OutputParser, type ParserOptions } from "../../../src/parsers/parser.ts";
+import { processorMs } from "../../support/processor-time.ts";
 
 const TOOLS = [{ name: "run", parameters: { type: "object", properties: { cmd: { type: "string" } } } }];
 const CALL = '<tool_call>\n{"name": "run", "arguments": {"cmd": "ls"}}\n</tool_call>';
@@ -231,14 +232,14 @@ describe("hostile answers take linear time", () => {
   ];
   for (const [tool, reasoning, input] of inputs) {
     test(`${tool}: ${JSON.stringify(input.slice(0, 40))}`, () => {
-      const start = performance.now();
+      const start = processorMs();
       const parser = make(reasoning, tool);
       const { sink, answer } = foldEvents();
       for (let at = 0; at < input.length; at += 4) parser.push(input.slice(at, at + 4), sink);
       parser.finish(sink);
       const { content, toolCalls } = answer();
       expect(content.length + toolCalls.length).toBeGreaterThan(0);
-      expect(performance.now() - start).toBeLessThan(3000);
+      expect(processorMs() - start).toBeLessThan(3000);
     });
   }
 });

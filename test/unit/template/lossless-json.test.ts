@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { compileTemplate } from "../../../src/template/engine/template.ts";
 import { type JsonObject, type JsonValue, PyFloat, parseLossless } from "../../../src/template/lossless-json.ts";
+import { processorMs } from "../../support/processor-time.ts";
 
 /** What JSON.parse would give: for texts whose numbers and keys it keeps. */
 function plain(value: JsonValue): unknown {
@@ -91,8 +92,8 @@ describe("a lossless reader of JSON", () => {
 
   test("a megabyte of strings takes no time that grows with its square", () => {
     const text = JSON.stringify(Array.from({ length: 100_000 }, (_, i) => `value ${i}`));
-    const started = performance.now();
+    const started = processorMs();
     expect((parseLossless(text) as JsonValue[]).length).toBe(100_000);
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(processorMs() - started).toBeLessThan(2000);
   });
 });

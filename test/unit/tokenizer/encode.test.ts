@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { sampleText } from "../../../src/tokenizer/sample-text.ts";
 import type { TextBuffer } from "../../../src/tokenizer/tokenizer.ts";
+import { processorMs } from "../../support/processor-time.ts";
 import { random, smallTokenizer } from "./fixtures.ts";
 
 test("the Digits pre-tokenizer has numbers that the patterns do not know", async () => {
@@ -43,9 +44,9 @@ describe("encoding", async () => {
     }
   }, 20_000);
   test("puts runs of marks in order in linear time", () => {
-    const start = performance.now();
+    const start = processorMs();
     expect(tokenizer.encode(`a${"\u0301\u0323".repeat(500_000)}`).length).toBeGreaterThan(1_000_000);
-    expect(performance.now() - start).toBeLessThan(3000);
+    expect(processorMs() - start).toBeLessThan(3000);
     expect(tokenizer.encode(`a${"\u0301\u0323".repeat(100)}`)).toEqual(
       tokenizer.encode(`a${"\u0301\u0323".repeat(100)}`.normalize("NFC")),
     );

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { hasLongRuns, rustNfc } from "../../../src/tokenizer/nfc.ts";
+import { processorMs } from "../../support/processor-time.ts";
 import { random } from "./fixtures.ts";
 
 /** All marks of the Unicode blocks below U+3100 that the Rust library's tables know as this engine's do. */
@@ -37,7 +38,7 @@ test("a run counts as long above 16 marks", () => {
 });
 
 test("a million marks take no minutes", () => {
-  const start = performance.now();
+  const start = processorMs();
   expect(rustNfc(`a${"\u0301\u0323".repeat(500_000)}`)).toHaveLength(1_000_000);
-  expect(performance.now() - start).toBeLessThan(3000);
+  expect(processorMs() - start).toBeLessThan(3000);
 });
