@@ -4,15 +4,11 @@
  *
  * One segment is open at a time: while its blocks are changed, its entry says that one has to look into it.
  */
-import {
-  add, BLOCKS, countOf, ENTRY_SETS, EVICTED, firstOf, FREE, GROUP, keyAt, MADE, OLD_HAND, recordOf, segments, setsAt, SHAPE, STAMP, USED,
-} from "./layout.as";
-import { hasOthers, isEmpty, leave, use, withoutSenders } from "./sets.as";
+import { add, BLOCKS, countOf, ENTRY_SETS, firstOf, GROUP, keyAt, recordOf, segments, setsAt, SHAPE, STAMP, USED } from "./layout.as";
+import { ageOf, evict, giveBack, take } from "./room.as";
+import { has, isEmpty, leave, use, withMember, withoutSenders } from "./sets.as";
 import { dropEntry, entryOf, findEntry, idOf, MIXED, putEntry, setEntry, setLast } from "./table.as";
 import { elapsed, GUESS_S, guessedTime, PROMISE_S, stampOf, usedTime } from "./time.as";
-
-/** Segments that are looked at where none is free: the oldest of them gives way. */
-const LOOKS: u32 = 16;
 
 /** The open segment's record, 0 = none; and the block of it at which one is. */
 export let record: usize = 0;
@@ -132,8 +128,8 @@ export function change(told: u32, guessed: u32): void {
   if (!before) add(BLOCKS, 1);
   else if (!after) add(BLOCKS, -1);
   atomic.store<u32>(at, after);
-  leave(before >> 16);
-  leave(before & 0xffff);
+  leave(before >> 16, 1);
+  leave(before & 0xffff, 1);
 }
 
 /** What was changed is whole. */
@@ -164,6 +160,57 @@ export function usedAt(its: usize, seconds: u32): void {
   store<u16>(its + STAMP + 2, <u16>usedTime(seconds));
 }
 
+/**
+ * Of the first `most` blocks of a group that a member will hold them, all at once: where the group is new, or where the segment that it
+ * begins with has no others and the same sets for all. Gives how many were done, 0 where they have to be looked at one by one.
+ */
+export function guessGroup(keys: usize, most: u32, member: u32, seconds: u32): u32 {
+  const key = load<u64>(keys);
+  const found = findEntry(key);
+  if (!found) {
+    for (let i: u32 = 1; i < most; i++) if (findEntry(load<u64>(keys + (<usize>i << 3)))) return 0;
+    const set = withMember(0, member);
+    if (set <= 0) return 0;
+    settle();
+    make(key, 0, seconds);
+    memory.copy(record, keys, <usize>most << 3);
+    count = most;
+    store<u32>(record + SHAPE, count);
+    add(BLOCKS, count);
+    setLast(entry, keyAt(record, count - 1));
+    changeAll(0, <u32>set);
+  } else {
+    settle();
+    open(idOf(found), found);
+    const sets = load<u32>(found + ENTRY_SETS);
+    if (sets == MIXED || count > most) return 0;
+    for (let i: u32 = 1; i < count; i++) if (keyAt(record, i) != load<u64>(keys + (<usize>i << 3))) return 0;
+    used(seconds);
+    if (!has(sets >> 16, member)) {
+      const age = elapsed(load<u16>(record + STAMP), guessedTime(seconds));
+      const set = withMember(age ? believed(sets & 0xffff, age) : sets & 0xffff, member);
+      if (set < 0) return 0;
+      changeAll(sets, (isEmpty(sets >> 16) ? 0 : sets & 0xffff0000) | <u32>set);
+      store<u16>(record + STAMP, <u16>guessedTime(seconds)); // behind the sets, as `renew` does
+    }
+  }
+  block = count - 1;
+  return count;
+}
+
+/** Gives other sets to all blocks of the open segment, which have the same. */
+function changeAll(before: u32, after: u32): void {
+  if (after == before) return;
+  setEntry(entry, MIXED);
+  use(after >> 16, count);
+  use(after & 0xffff, count);
+  for (let i: u32 = 0; i < count; i++) store<u32>(setsAt(record, i), after);
+  leave(before >> 16, count);
+  leave(before & 0xffff, count);
+  setEntry(entry, after);
+  isTouched = false;
+}
+
 /** Something of the open segment will be guessed now: what is believed no more of what was guessed before goes. */
 export function renew(seconds: u32): void {
   const guessed = <u32>load<u16>(record + STAMP);
@@ -190,83 +237,6 @@ export function forgetOld(seconds: u32): void {
 export function believed(guessed: u32, age: u32): u32 {
   if (!guessed || age > GUESS_S || isEmpty(guessed)) return 0;
   return age > PROMISE_S ? withoutSenders(guessed) : guessed;
-}
-
-/** Units of use since a segment was used. */
-@inline
-export function ageOf(its: usize, seconds: u32): u32 {
-  return elapsed(load<u16>(its + STAMP + 2), usedTime(seconds));
-}
-
-/** Throws a segment out that is not open. */
-function evict(at: u32): void {
-  const its = recordOf(at);
-  const key = keyAt(its, 0);
-  const found = entryOf(at, key);
-  if (found) dropEntry(found, key);
-  let gone: u32 = 0;
-  for (let i: u32 = 0; i < GROUP; i++) {
-    const sets = load<u32>(setsAt(its, i));
-    if (!sets) continue;
-    atomic.store<u32>(setsAt(its, i), 0);
-    leave(sets >> 16);
-    leave(sets & 0xffff);
-    gone++;
-  }
-  add(BLOCKS, -gone);
-  add(EVICTED, gone);
-  giveBack(at);
-}
-
-/** A segment without entry and sets is free. */
-function giveBack(at: u32): void {
-  store<u32>(recordOf(at) + SHAPE, 0);
-  add(USED, -1);
-  store<u32>(recordOf(at), load<u32>(FREE));
-  store<u32>(FREE, at + 1);
-}
-
-/** A free segment. */
-function take(seconds: u32): u32 {
-  const free = load<u32>(FREE);
-  if (free) {
-    store<u32>(FREE, load<u32>(recordOf(free - 1)));
-    return free - 1;
-  }
-  const made = load<u32>(MADE);
-  if (made < segments) {
-    store<u32>(MADE, made + 1);
-    return made;
-  }
-  let at = load<u32>(OLD_HAND);
-  let oldest: u32 = 0;
-  let most: i32 = -1;
-  for (let i: u32 = 0; i < LOOKS; i++, at++) {
-    if (at >= segments) at = 0;
-    const its = recordOf(at);
-    if (!load<u32>(its + SHAPE)) return at; // a thread died when it took it, or gave it back
-    const age = isDead(its, seconds) ? 0x10000 : <i32>ageOf(its, seconds);
-    if (age <= most) continue;
-    most = age;
-    oldest = at;
-  }
-  store<u32>(OLD_HAND, at);
-  evict(oldest);
-  return take(seconds);
-}
-
-function isDead(its: usize, seconds: u32): bool {
-  const age = elapsed(load<u16>(its + STAMP), guessedTime(seconds));
-  let before: u32 = 0;
-  for (let i: u32 = 0; i < GROUP; i++) {
-    const sets = load<u32>(setsAt(its, i));
-    if (sets == before) continue;
-    before = sets;
-    if (!isEmpty(sets >> 16)) return false;
-    const guessed = sets & 0xffff;
-    if (age <= GUESS_S && !isEmpty(guessed) && (age <= PROMISE_S || hasOthers(guessed))) return false;
-  }
-  return true;
 }
 
 /** The sweep's look at a segment: throws it out, or those of it whom nobody believes any more. */

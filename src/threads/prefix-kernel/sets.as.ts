@@ -81,12 +81,12 @@ export function use(set: u32, blocks: u32): void {
   store<u32>(at, uses + blocks);
 }
 
-/** A block has it no more. */
+/** Blocks have it no more. */
 @inline
-export function leave(set: u32): void {
+export function leave(set: u32, blocks: u32): void {
   if (!set) return;
   const at = factsOf(set) + USES;
-  const uses = load<u32>(at) - 1;
+  const uses = load<u32>(at) - blocks;
   store<u32>(at, uses);
   if (!uses) add(IDLE_SETS, 1);
 }

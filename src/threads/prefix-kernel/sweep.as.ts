@@ -1,6 +1,7 @@
 /** Goes round the segments little by little: throws out what is old where memory is short, and what nobody holds. */
 import { GROUP, HAND, MADE, recordOf, segments, SHAPE, USED } from "./layout.as";
-import { ageOf, tidy } from "./segments.as";
+import { ageOf } from "./room.as";
+import { tidy } from "./segments.as";
 import { makeRoom } from "./sets.as";
 import { lock, LOOKS, unlock } from "./write.as";
 

@@ -1,9 +1,10 @@
 /** What threads and control write of chains. Everything but `wasUsed` is called with the lock held, or takes it. */
 import { CLOCK, DROPPED, GROUP, isLive, keyAt, LOCK, recordOf, sendsEvents, SHAPE, countOf, setsAt, STAMP } from "./layout.as";
+import { ageOf } from "./room.as";
 import { findRow, fetchRow, isThere, positionOf, putRow, takeRow, dropRow } from "./rows.as";
 import * as segments from "./segments.as";
 import { has, makeRoom, repair, withMember, without } from "./sets.as";
-import { findEntry, idOf, lineOf } from "./table.as";
+import { equal, findEntry, idOf, lineOf, tagOf } from "./table.as";
 import { elapsed, GUESS_S, guessedTime, PROMISE_S } from "./time.as";
 
 /** Blocks that are written before another may have the lock: some microseconds. */
@@ -48,6 +49,24 @@ function fetch(keys: usize, from: u32, to: u32): void {
   fetched = sum;
 }
 
+/** The same for whole groups: of those that are there, all but the first, which the chain may leave, need their segment only. */
+function fetchGroups(keys: usize, begin: u32, to: u32): void {
+  let sum: u32 = 0;
+  for (let i = begin + GROUP; i < to; i += GROUP) sum ^= load<u32>(lineOf(keyOf(keys, i)));
+  for (let i = begin, end = min(begin + GROUP, to); i < end; i++) sum ^= load<u32>(lineOf(keyOf(keys, i)));
+  for (let i = begin + GROUP; i < to; i += GROUP) {
+    const key = keyOf(keys, i);
+    const line = lineOf(key);
+    const m = equal(line, tagOf(key));
+    if (m) {
+      const record = recordOf(idOf(line + (<usize>ctz(m) << 2)));
+      sum ^= load<u32>(record) ^ load<u32>(record + SHAPE);
+    } else
+      for (let j = i + 1, end = min(i + GROUP, to); j < end; j++) sum ^= load<u32>(lineOf(keyOf(keys, j)));
+  }
+  fetched = sum;
+}
+
 /**
  * A member will hold the blocks of a chain from one to another, as it was sent them; of the group that these begin in, it holds those
  * before. Gives the number of blocks that were not written, for want of sets.
@@ -55,9 +74,17 @@ function fetch(keys: usize, from: u32, to: u32): void {
 export function guess(keys: usize, from: u32, to: u32, member: u32, seconds: u32): u32 {
   const begin = from - (from % GROUP);
   let dropped: u32 = 0;
-  fetch(keys, begin, to);
+  fetchGroups(keys, begin, to);
   segments.goToStart();
   for (let i = begin; i < to; i++) {
+    if (i >= from && i % GROUP == 0) {
+      makeRoom();
+      const done = segments.guessGroup(keys + (<usize>i << 3), min(GROUP, to - i), member, seconds);
+      if (done) {
+        i += done - 1;
+        continue;
+      }
+    }
     segments.follow(keyOf(keys, i), seconds);
     makeRoom();
     const sets = segments.setsHere();
@@ -79,7 +106,7 @@ export function guess(keys: usize, from: u32, to: u32, member: u32, seconds: u32
 /** Whether the last blocks of a chain's beginning were used less than so many units ago. */
 export function wasUsed(keys: usize, to: u32, seconds: u32, units: u32): bool {
   const entry = findEntry(keyOf(keys, to - 1 - ((to - 1) % GROUP)));
-  return entry != 0 && segments.ageOf(recordOf(idOf(entry)), seconds) < units;
+  return entry != 0 && ageOf(recordOf(idOf(entry)), seconds) < units;
 }
 
 /** A chain's beginning was used by a member that held it: it is not old, and what was guessed of it holds on. */

@@ -93,6 +93,25 @@ describe("a chain", () => {
     expect(at(20_011).depth(sender)).toBe(0);
   });
 
+  test("sent to another renews nothing of what was guessed before and is believed no more", () => {
+    const { writer, reader } = index();
+    const [sender, other] = [writer.claim(7, 0), writer.claim(8, 0)];
+    writer.setExact(sender, true);
+    reader.promise(chain, 0, sender, START);
+    reader.promise(chain, 0, other, START + 11_000);
+    expect(depths(reader.match(chain, START + 12_000), [sender, other])).toEqual([0, chain.count]);
+  });
+
+  test("sent to who told of it is not guessed of it besides", () => {
+    const { writer, reader, caches } = index();
+    const member = writer.claim(7, 0);
+    caches.tell(chain, member);
+    reader.promise(chain, 0, member, START);
+    for (let i = chain.count - 1; i >= 0; i--) caches.untell(chain, member, i);
+    expect(reader.match(chain, START).depth(member)).toBe(0);
+    expect(writer.stats()).toMatchObject({ blocks: 0, places: 0 });
+  });
+
   test("what a member tells takes the place of what was guessed of it", () => {
     const { writer, reader, caches } = index();
     const member = writer.claim(7, 0);
