@@ -101,7 +101,9 @@ export function offeredTools({
   toolChoice,
 }: Pick<Conversation, "tools" | "toolChoice">): readonly ToolDefinition[] {
   const { allowed } = toolChoice;
-  return allowed === undefined ? tools : tools.filter(({ name }) => allowed.includes(name));
+  if (allowed === undefined) return tools;
+  const names = new Set(allowed);
+  return tools.filter(({ name }) => names.has(name));
 }
 
 /** Those of them that templates list. */

@@ -186,7 +186,7 @@ function choice(given: string | Loose, tools: ResponseTools): ToolChoice {
   if (typeof given === "string") return wordChoice(given, "tool_choice");
   const { type } = given;
   if (type === "function" || type === "custom")
-    return { mode: "required", named: oneNamed(given, tools, "tool_choice") };
+    return { mode: "required", named: oneNamed(given, new NamedTools(tools), "tool_choice") };
   if (type === "allowed_tools") return allowed(given, tools);
   if (typeof type !== "string") throw missing("tool_choice.type");
   throw new UnsupportedError(`tool_choice: this server has no tools of the type '${type.slice(0, 40)}'`, {
@@ -202,36 +202,66 @@ function allowed(given: Loose, tools: ResponseTools): ToolChoice {
     throw wrong("tool_choice.mode", "tool_choice.mode must be auto or required");
   if (!Array.isArray(list) || list.length === 0)
     throw wrong("tool_choice.tools", "tool_choice.tools must be a list of tools");
-  const names = list.flatMap((each: unknown, i) => {
+  const known = new NamedTools(tools);
+  const names = new Set<string>();
+  for (const [i, each] of (list as readonly unknown[]).entries()) {
     if (!isObject(each)) throw wrong(`tool_choice.tools[${i}]`, `tool_choice.tools[${i}] must be an object`);
-    if (each["type"] === "namespace") return ofNamespace(each["name"], tools);
-    return each["type"] === "function" || each["type"] === "custom"
-      ? [oneNamed(each, tools, `tool_choice.tools[${i}]`)]
-      : [];
-  });
-  if (names.length === 0 && mode === "required")
+    if (each["type"] === "namespace") for (const name of known.takeNamespace(each["name"])) names.add(name);
+    else if (each["type"] === "function" || each["type"] === "custom")
+      names.add(oneNamed(each, known, `tool_choice.tools[${i}]`));
+  }
+  if (names.size === 0 && mode === "required")
     throw wrong("tool_choice.tools", "tool_choice.tools names no tool that is run by the client");
-  return names.length === 0 ? { mode: "none" } : { mode, allowed: [...new Set(names)] };
+  return names.size === 0 ? { mode: "none" } : { mode, allowed: [...names] };
 }
 
-const ofNamespace = (namespace: unknown, { definitions, origin }: ResponseTools): string[] =>
-  definitions.map(({ name }) => name).filter((name) => origin(name).namespace === namespace);
+interface NamedTool extends ToolOrigin {
+  readonly modelName: string;
+}
+
+/** Tools by the names that clients have for them: a choice may name very many. */
+class NamedTools {
+  private readonly byName = new Map<string, NamedTool[]>();
+  private readonly byNamespace = new Map<unknown, string[]>();
+
+  constructor({ definitions, origin }: ResponseTools) {
+    for (const { name: modelName } of definitions) {
+      const tool = { modelName, ...origin(modelName) };
+      const { name, namespace } = tool;
+      const same = this.byName.get(name);
+      if (same === undefined) this.byName.set(name, [tool]);
+      else same.push(tool);
+      const others = this.byNamespace.get(namespace);
+      if (others === undefined) this.byNamespace.set(namespace, [modelName]);
+      else others.push(modelName);
+    }
+  }
+
+  named(name: string): readonly NamedTool[] {
+    return this.byName.get(name) ?? [];
+  }
+
+  /** The model's names of a namespace's tools; none the second time. */
+  takeNamespace(namespace: unknown): readonly string[] {
+    const names = this.byNamespace.get(namespace) ?? [];
+    this.byNamespace.delete(namespace);
+    return names;
+  }
+}
 
 /** The model's name of a tool that is named, in a namespace or not; the namespace may be left out where no other tool has the name. */
-function oneNamed(given: Loose, { definitions, origin }: ResponseTools, at: string): string {
+function oneNamed(given: Loose, tools: NamedTools, at: string): string {
   const inner = given[String(given["type"])];
   const { name, namespace } = isObject(inner) ? inner : given;
   if (typeof name !== "string" || name === "") throw missing(`${at}.name`);
-  const all = definitions
-    .map((tool) => ({ flat: tool.name, ...origin(tool.name) }))
-    .filter((tool) => tool.name === name);
+  const all = tools.named(name);
   const wanted = typeof namespace === "string" ? namespace : undefined;
   const exact = all.find((tool) => tool.namespace === wanted);
   const [only, ...others] = all;
   const found = exact ?? (wanted === undefined && others.length === 0 ? only : undefined);
   if (found === undefined)
     throw wrong(`${at}.name`, `${at}.name: there is no tool '${name.slice(0, LONGEST_NAME)}' among the request's`);
-  return found.flat;
+  return found.modelName;
 }
 
 /** Tools as the response shows them: as sent, a function with all of its keys. */

@@ -106,9 +106,9 @@ export function checkedChoice(
     if (found !== undefined && found.mode === "required") throw wrong(param, `${param} needs tools`);
     return { mode: "none" };
   }
+  const names = new Set(tools.map((tool) => tool.name));
   for (const name of [...(found?.allowed ?? []), ...(found?.named === undefined ? [] : [found.named])]) {
-    if (!tools.some((tool) => tool.name === name))
-      throw wrong(param, `${param}: there is no tool '${name.slice(0, 128)}' among the request's`);
+    if (!names.has(name)) throw wrong(param, `${param}: there is no tool '${name.slice(0, 128)}' among the request's`);
   }
   return found ?? { mode: "auto" };
 }

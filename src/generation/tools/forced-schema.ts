@@ -43,7 +43,7 @@ function withoutDefinitions(tool: ToolDefinition, all: Record<string, Record<str
       merged[name] = definition;
     }
   }
-  const lost = referencesOf(schema).find((to) => to.startsWith("#") && !/^#\/(?:\$defs|definitions)\//.test(to));
+  const lost = foreignReference(schema);
   if (lost !== undefined) throw refused(tool, `refers to '${lost.slice(0, 100)}', which is not among its definitions`);
   return kept;
 }
@@ -53,9 +53,15 @@ const refused = (tool: ToolDefinition, why: string): InvalidRequestError =>
     param: "tools",
   });
 
-function referencesOf(schema: unknown): string[] {
-  if (typeof schema !== "object" || schema === null) return [];
-  return Object.entries(schema).flatMap(([key, value]: [string, unknown]) =>
-    key === "$ref" && typeof value === "string" ? [value] : referencesOf(value),
-  );
+/** A reference of a schema to a place of its own that is not among its definitions. */
+function foreignReference(schema: object): string | undefined {
+  const left: object[] = [schema];
+  for (let each = left.pop(); each !== undefined; each = left.pop()) {
+    const isList = Array.isArray(each);
+    const to: unknown = isList ? undefined : (each as Readonly<Record<string, unknown>>)["$ref"];
+    if (typeof to === "string" && to.startsWith("#") && !/^#\/(?:\$defs|definitions)\//.test(to)) return to;
+    for (const inner of isList ? (each as readonly unknown[]) : Object.values(each))
+      if (typeof inner === "object" && inner !== null) left.push(inner);
+  }
+  return undefined;
 }

@@ -217,3 +217,19 @@ test("functions are shown with all of their keys, others as sent", () => {
     { type: "web_search", filters: null },
   ]);
 });
+
+test("a choice of very many names looks at each tool once", () => {
+  const tools = responseTools(Array.from({ length: 100 }, (_, i) => fn(`f${i}`)));
+  let looks = 0;
+  const counted = {
+    ...tools,
+    origin: (name: string) => {
+      looks++;
+      return tools.origin(name);
+    },
+  };
+  const allowed = Array.from({ length: 10_000 }, (_, i) => ({ type: "function", name: `f${i % 90}` }));
+  const choice = responseToolChoice({ type: "allowed_tools", mode: "auto", tools: allowed }, counted);
+  expect(choice.allowed).toHaveLength(90);
+  expect(looks).toBe(100);
+});
