@@ -24,17 +24,19 @@ export function atOnce<T>(steps: Steps<T>): T {
 
 /** Does what takes long in turns with other work of the thread. What is over soon is there at once, and no promise. */
 export function inTurns<T>(steps: Steps<T>): T | Promise<T> {
+  const since = performance.now();
   const { done, value } = steps.next();
-  return done === true ? value : goneOn(steps);
+  return done === true ? value : goneOn(steps, since);
 }
 
-async function goneOn<T>(steps: Steps<T>): Promise<T> {
-  for (let since = performance.now(); ; ) {
+async function goneOn<T>(steps: Steps<T>, begun: number): Promise<T> {
+  for (let since = begun; ; ) {
+    if (performance.now() - since >= TURN_MS) {
+      await turn();
+      since = performance.now();
+    }
     const { done, value } = steps.next();
     if (done === true) return value;
-    if (performance.now() - since < TURN_MS) continue;
-    await turn();
-    since = performance.now();
   }
 }
 

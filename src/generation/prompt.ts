@@ -114,11 +114,14 @@ export function isLong(conversation: Conversation): boolean {
   const { messages, tools, documents, responseFormat, templateVariables } = conversation;
   if (messages.length > MANY_MESSAGES) return true;
   let inside = messages.length;
-  for (const { content, toolCalls = [] } of messages)
+  let weight = 0;
+  for (const { content, toolCalls = [] } of messages) {
     inside += toolCalls.length + (typeof content === "string" ? 0 : content.length);
-  if (inside > MANY_MESSAGES) return true;
+    for (const call of toolCalls) weight += call.arguments.length / PIECE;
+  }
+  if (inside > MANY_MESSAGES || weight > MANY_VALUES) return true;
   const left: unknown[] = [documents, responseFormat, templateVariables, ...tools];
-  for (let weight = 0; left.length > 0; ) {
+  while (left.length > 0) {
     const value = left.pop();
     if (typeof value === "string") weight += value.length / PIECE;
     else if (typeof value === "object" && value !== null)

@@ -2,6 +2,8 @@
 import { InvalidRequestError } from "../errors.ts";
 import { PIECE_TEXT, type Steps } from "../steps.ts";
 import { json } from "../template/encoders/fields.ts";
+import { PLAIN } from "../template/engine/json.ts";
+import { jsonSteps } from "../template/engine/json-steps.ts";
 import { refill } from "../template/engine/limits.ts";
 import { TemplateLimitError } from "../template/errors.ts";
 import { type JsonValue, losslessSteps, parseLossless } from "../template/lossless-json.ts";
@@ -128,6 +130,16 @@ export function* rawMemberItemsSteps(json: string, name: string): Steps<readonly
   return list === undefined ? [] : yield* rawItemTextsSteps(list);
 }
 
+/** The same as `asModelsWrite` in steps, where it is long. */
+export function* asModelsWriteSteps(text: string): Steps<string> {
+  if (text.length <= PIECE_TEXT) return asModelsWrite(text);
+  try {
+    return yield* jsonSteps(yield* losslessSteps(text), PLAIN);
+  } catch (error) {
+    throw tooMuch(error);
+  }
+}
+
 /**
  * A JSON value in the spelling that models are trained on, Python's `json.dumps`: clients print what a model wrote in a spelling of their
  * own, and send that back. Numbers and the order of keys stay. `text` must be valid JSON. Throws InvalidRequestError for what nests too deep.
@@ -137,10 +149,14 @@ export function asModelsWrite(text: string): string {
   try {
     return json(parseLossless(text));
   } catch (error) {
-    if (!(error instanceof TemplateLimitError)) throw error;
-    throw new InvalidRequestError("The arguments of a call nest too deep, or are too large", { cause: error });
+    throw tooMuch(error);
   }
 }
+
+const tooMuch = (error: unknown): unknown =>
+  error instanceof TemplateLimitError
+    ? new InvalidRequestError("The arguments of a call nest too deep, or are too large", { cause: error })
+    : error;
 
 interface TopLevel {
   /** A string of the outermost object or array. */

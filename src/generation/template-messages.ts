@@ -1,8 +1,8 @@
 /** Messages of a conversation in the form that a model's template wants. */
 import { createHash } from "node:crypto";
 import { InvalidRequestError } from "../errors.ts";
-import { atOnce, PIECE_ITEMS, type Steps } from "../steps.ts";
-import { parseLossless } from "../template/lossless-json.ts";
+import { atOnce, PIECE_ITEMS, PIECE_TEXT, type Steps } from "../steps.ts";
+import { losslessSteps, parseLossless } from "../template/lossless-json.ts";
 import { plainValue } from "../template/plain-value.ts";
 import type { MessageData } from "../template/prepare-messages.ts";
 import { oneCallEach, type Placed, shownContent, textInResults } from "./call-turns.ts";
@@ -42,9 +42,11 @@ export function* templateMessagesSteps(
     for (const [i, call] of toolCalls.entries()) {
       if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
       const param = `messages[${at}].tool_calls[${firstCall + i}].function.arguments`;
-      const called = { name: call.name, arguments: callArguments(call, traits.calls, param) };
+      const isLong = call.arguments.length > PIECE_TEXT;
+      const given = isLong ? yield* argumentSteps(call, traits.calls, param) : callArguments(call, traits.calls, param);
+      const called = { name: call.name, arguments: given };
       const shownCall = { id: ids.next(call), type: "function", function: called };
-      calls.push(toolCalls.length > PIECE_ITEMS ? plainValue(shownCall) : shownCall); // what comes next takes a message in one go
+      calls.push(toolCalls.length > PIECE_ITEMS && !isLong ? plainValue(shownCall) : shownCall); // what comes next takes a message in one go
     }
     const answered = role === "tool" ? ids.answered(message) : undefined;
     const shownName = name ?? (traits.namesResults ? answered?.name : undefined);
@@ -194,17 +196,29 @@ function callArguments({ arguments: text }: ToolCall, traits: CallTraits | undef
   try {
     return parseLossless(text) ?? new Map();
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    // What a model broke off stays in its history, where the template allows it.
-    if (traits === undefined || traits.takesText) return text;
-    throw new InvalidRequestError(
-      `${param} is not valid JSON, which this model's chat template needs: ${error.message}`,
-      {
-        param,
-        cause: error,
-      },
-    );
+    return brokenArguments(text, traits, param, error);
   }
+}
+
+/** The same of long ones, in steps. */
+function* argumentSteps({ arguments: text }: ToolCall, traits: CallTraits | undefined, param: string): Steps<unknown> {
+  if (traits?.arguments === "text") return text.trim() === "" ? "{}" : text;
+  if (text.trim() === "") return new Map();
+  try {
+    return (yield* losslessSteps(text)) ?? new Map();
+  } catch (error) {
+    return brokenArguments(text, traits, param, error);
+  }
+}
+
+/** What a model broke off stays in its history, where the template allows it. */
+function brokenArguments(text: string, traits: CallTraits | undefined, param: string, error: unknown): string {
+  if (!(error instanceof SyntaxError)) throw error;
+  if (traits === undefined || traits.takesText) return text;
+  throw new InvalidRequestError(
+    `${param} is not valid JSON, which this model's chat template needs: ${error.message}`,
+    { param, cause: error },
+  );
 }
 
 interface NamedCall {

@@ -2,7 +2,7 @@ import { InvalidRequestError } from "../errors.ts";
 import { PIECE_ITEMS, type Steps } from "../steps.ts";
 import { continueFinal } from "./continue-message.ts";
 import { type CompiledTemplate, compileTemplate } from "./engine/template.ts";
-import type { Value } from "./engine/values.ts";
+import { isDict, isList, type Value } from "./engine/values.ts";
 import { ChatTemplateError, TemplateRaisedError } from "./errors.ts";
 import { plainSteps, plainValue } from "./plain-value.ts";
 import {
@@ -158,7 +158,9 @@ function* renderWith(
     const variables = yield* variablesOf(constants, input, inSteps);
     variables.set("messages", continuation?.messages ?? messages);
     if (inSteps) yield;
-    const text = inSteps ? yield* template.renderSteps(variables, input.now) : template.render(variables, input.now);
+    const text = inSteps
+      ? yield* template.renderSteps(variables, input.now, largeValues(messages, variables))
+      : template.render(variables, input.now);
     return continuation === undefined ? text : continuation.cut(text);
   } catch (error) {
     if (error instanceof TemplateRaisedError)
@@ -169,6 +171,26 @@ function* renderWith(
       param: "messages",
       cause: error,
     });
+  }
+}
+
+/** What templates write as JSON: tools, each by itself or all of them, documents, and the arguments of calls. */
+export function* largeValues(
+  messages: readonly PreparedMessage[],
+  variables: ReadonlyMap<string, Value>,
+): Iterable<Value> {
+  for (const name of ["tools", "documents"]) {
+    const list = variables.get(name) ?? null;
+    if (isList(list)) yield* list;
+    yield list;
+  }
+  for (const message of messages) {
+    const calls = message.get("tool_calls") ?? null;
+    if (!isList(calls)) continue;
+    for (const call of calls) {
+      const called = isDict(call) ? (call.get("function") ?? null) : null;
+      if (isDict(called)) yield called.get("arguments") ?? null;
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { PIECE_ITEMS, type Steps } from "../steps.ts";
+import { isSmall } from "./engine/json-steps.ts";
 import { type Key, PyFloat, type Value } from "./engine/values.ts";
 import { ChatTemplateError } from "./errors.ts";
 
@@ -47,7 +48,7 @@ export function* plainSteps(value: unknown, depth = 0): Steps<Value> {
   const list: Value[] = [];
   for (const item of value as readonly unknown[]) {
     if (list.length % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
-    list.push(plainValue(item, depth + 1));
+    list.push(isSmall(item) ? plainValue(item, depth + 1) : yield* plainSteps(item, depth + 1));
   }
   return list;
 }

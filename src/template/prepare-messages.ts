@@ -1,5 +1,6 @@
 import { InvalidRequestError } from "../errors.ts";
 import { atOnce, PIECE_ITEMS, type Steps } from "../steps.ts";
+import { isSmall } from "./engine/json-steps.ts";
 import type { Value } from "./engine/values.ts";
 import { plainSteps, plainValue } from "./plain-value.ts";
 
@@ -60,11 +61,11 @@ export function* prepareMessagesSteps(
   return prepared;
 }
 
-/** Has it so many calls or parts that they take more than one piece? */
+/** Has it so many calls or parts, or so large ones, that they take more than one piece? */
 function hasLongList(message: MessageData): boolean {
   const isMap = message instanceof Map;
   const { content, tool_calls: calls } = (isMap ? {} : message) as Readonly<Record<string, unknown>>;
-  return isMap || isLongList(content) || isLongList(calls);
+  return isMap || isLongList(content) || isLongList(calls) || (calls !== undefined && !isSmall(calls));
 }
 
 const isLongList = (value: unknown): boolean => Array.isArray(value) && value.length > PIECE_ITEMS;

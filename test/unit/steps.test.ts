@@ -26,6 +26,18 @@ test("others have their turn meanwhile", async () => {
   expect(others).toBeGreaterThan(2);
 });
 
+test("a first piece that takes long is followed by others' turn", async () => {
+  const order: string[] = [];
+  function* pieces(): Steps<void> {
+    for (const until = performance.now() + 10; performance.now() < until; );
+    setImmediate(() => order.push("others"));
+    yield;
+    order.push("second piece");
+  }
+  await inTurns(pieces());
+  expect(order).toEqual(["others", "second piece"]);
+});
+
 test("of several, all go on", async () => {
   const ended: number[] = [];
   const run = async (ms: number): Promise<void> => {

@@ -1,9 +1,8 @@
 /** The input of a request: a text, contents, or steps. */
 import {
-  asModelsWrite,
+  asModelsWriteSteps,
   rawItemTextsSteps,
   rawMemberItemsSteps,
-  rawMemberText,
   rawMemberTextSteps,
 } from "../../generation/raw-members.ts";
 import type { Turns } from "../../generation/turns.ts";
@@ -104,13 +103,13 @@ export class StepReader {
         this.thought(step);
         return;
       case "function_call":
-        this.call(sent);
+        yield* this.call(sent);
         return;
       case "function_result":
-        this.result(sent);
+        yield* this.result(sent);
         return;
       default:
-        this.hosted(sent, type);
+        yield* this.hosted(sent, type);
     }
   }
 
@@ -122,7 +121,7 @@ export class StepReader {
     const isResult = (each: unknown) => isObject(each) && each["type"] === "function_result";
     const texts = raw !== undefined && content.some(isResult) ? yield* rawMemberItemsSteps(raw, "content") : [];
     for (const [i, each] of (content as readonly unknown[]).entries()) {
-      if (isResult(each)) this.result({ step: each as Loose, raw: texts[i], at: `${at}.content[${i}]` });
+      if (isResult(each)) yield* this.result({ step: each as Loose, raw: texts[i], at: `${at}.content[${i}]` });
       if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
     }
     const said = content.flatMap((each: unknown, i) =>
@@ -143,16 +142,16 @@ export class StepReader {
     else this.turns.reasoning(text);
   }
 
-  private call({ step, raw, at }: SentStep): void {
+  private *call({ step, raw, at }: SentStep): Steps<void> {
     const name = textMember(step, "name", at);
     const id = textMember(step, "id", at);
     const given = step["arguments"] ?? {};
     if (!isObject(given)) throw wrong(`${at}.arguments`, `${at}.arguments must be an object`);
     this.calls.set(id, name);
-    this.turns.call({ id, name, arguments: writtenOr(raw, "arguments", given) });
+    this.turns.call({ id, name, arguments: yield* writtenOr(raw, "arguments", given) });
   }
 
-  private result({ step, raw, at }: SentStep): void {
+  private *result({ step, raw, at }: SentStep): Steps<void> {
     const id = textMember(step, "call_id", at);
     const name = this.calls.get(id);
     if (name === undefined)
@@ -164,7 +163,7 @@ export class StepReader {
         ? result
         : isContents(result)
           ? (partsOf(result, `${at}.result`) ?? "")
-          : writtenOr(raw, "result", result);
+          : yield* writtenOr(raw, "result", result);
     this.turns.result(id, said, {
       ...(typeof step["name"] === "string" && step["name"] !== "" && { name }),
       ...(step["is_error"] === true && { isError: true }),
@@ -172,15 +171,15 @@ export class StepReader {
   }
 
   /** What tools of another server did in an earlier turn: to the model a call like any other, if it can be told of it. */
-  private hosted({ step, raw }: SentStep, type: string): void {
+  private *hosted({ step, raw }: SentStep, type: string): Steps<void> {
     const { id, call_id: callId, name } = step;
     const tool = typeof name === "string" && name !== "" ? name : type.replace(/_(?:call|result)$/, "");
     if (type.endsWith("_call") && typeof id === "string" && step["arguments"] !== undefined) {
       this.calls.set(id, tool);
-      this.turns.call({ id, name: tool, arguments: writtenOr(raw, "arguments", step["arguments"]) });
+      this.turns.call({ id, name: tool, arguments: yield* writtenOr(raw, "arguments", step["arguments"]) });
     } else if (type.endsWith("_result") && typeof callId === "string" && this.calls.has(callId)) {
       const { result } = step;
-      const text = typeof result === "string" ? result : writtenOr(raw, "result", result ?? null);
+      const text = typeof result === "string" ? result : yield* writtenOr(raw, "result", result ?? null);
       this.turns.result(callId, text, { name: tool, ...(step["is_error"] === true && { isError: true }) });
     } else this.left.add(type.slice(0, 60));
   }
@@ -190,8 +189,10 @@ const isContents = (result: unknown): boolean =>
   Array.isArray(result) && result.every((each: unknown) => isObject(each) && isContent(each));
 
 /** JSON text of a member, with numbers and order of keys as they were written; as `JSON.parse` gave them where the text is not known. */
-const writtenOr = (raw: string | undefined, name: string, value: unknown): string =>
-  asModelsWrite((raw === undefined ? undefined : rawMemberText(raw, name)) ?? JSON.stringify(value));
+function* writtenOr(raw: string | undefined, name: string, value: unknown): Steps<string> {
+  const text = raw === undefined ? undefined : yield* rawMemberTextSteps(raw, name);
+  return yield* asModelsWriteSteps(text ?? JSON.stringify(value));
+}
 
 function textMember(step: Loose, name: string, at: string): string {
   const value = step[name];

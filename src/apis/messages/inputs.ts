@@ -1,5 +1,5 @@
 /** Inputs of the calls of a history, as JSON text with the numbers and the order of keys that the client wrote: prompts print both. */
-import { asModelsWrite, rawMemberItemsSteps, rawMemberText } from "../../generation/raw-members.ts";
+import { asModelsWriteSteps, rawMemberItemsSteps, rawMemberTextSteps } from "../../generation/raw-members.ts";
 import type { Steps } from "../../steps.ts";
 
 /** JSON text of the input of block `block` of message `message`. */
@@ -11,10 +11,11 @@ export function inputTexts(raw: string | undefined): InputTexts {
   let messages: readonly string[] | undefined;
   let blocks: { readonly of: number; readonly texts: readonly string[] } | undefined;
   return function* (message, block, parsed) {
-    if (raw === undefined) return asModelsWrite(JSON.stringify(parsed));
+    if (raw === undefined) return yield* asModelsWriteSteps(JSON.stringify(parsed));
     messages ??= yield* rawMemberItemsSteps(raw, "messages");
     if (blocks?.of !== message)
       blocks = { of: message, texts: yield* rawMemberItemsSteps(messages[message] ?? "", "content") };
-    return asModelsWrite(rawMemberText(blocks.texts[block] ?? "", "input") ?? JSON.stringify(parsed));
+    const text = yield* rawMemberTextSteps(blocks.texts[block] ?? "", "input");
+    return yield* asModelsWriteSteps(text ?? JSON.stringify(parsed));
   };
 }

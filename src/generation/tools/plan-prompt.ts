@@ -1,8 +1,9 @@
 import { reasoningFamily } from "../../parsers/names.ts";
+import { atOnce, inTurns, type Steps } from "../../steps.ts";
 import type { ChatTemplate, RenderedPrompt } from "../../template/chat-template.ts";
 import type { Conversation } from "../conversation.ts";
 import { renderInTurns, renderPrompt, traitsFor, withoutThinking } from "../prompt.ts";
-import { type PlanOptions, planTools, ReasoningInTheWayError, type ToolPlan } from "./plan.ts";
+import { type PlanOptions, planToolsSteps, ReasoningInTheWayError, type ToolPlan } from "./plan.ts";
 
 export interface PlannedPrompt extends RenderedPrompt {
   /** The prompt ends inside an open reasoning block. */
@@ -21,7 +22,8 @@ export type PromptOptions = Omit<PlanOptions, "startsInReasoning" | "reasoningIs
  * Throws GatewayErrors.
  */
 export function planPrompt(conversation: Conversation, template: ChatTemplate, options: PromptOptions): PlannedPrompt {
-  const attempt = (wanted: Conversation) => planned(wanted, renderPrompt(wanted, template, options), template, options);
+  const attempt = (wanted: Conversation) =>
+    atOnce(planned(wanted, renderPrompt(wanted, template, options), template, options));
   try {
     return attempt(conversation);
   } catch (error) {
@@ -36,7 +38,7 @@ export async function planPromptInTurns(
   options: PromptOptions,
 ): Promise<PlannedPrompt> {
   const attempt = async (wanted: Conversation) =>
-    planned(wanted, await renderInTurns(wanted, template, options), template, options);
+    inTurns(planned(wanted, await renderInTurns(wanted, template, options), template, options));
   try {
     return await attempt(conversation);
   } catch (error) {
@@ -44,22 +46,20 @@ export async function planPromptInTurns(
   }
 }
 
-function planned(
+function* planned(
   conversation: Conversation,
   prompt: RenderedPrompt,
   template: ChatTemplate,
   { opensReasoning, ...options }: PromptOptions,
-): PlannedPrompt {
+): Steps<PlannedPrompt> {
   const { text } = prompt;
   const startsInReasoning = opensReasoning(text);
   const closer = reasoningFamily(options.reasoningParser)?.close[0];
   const reasoningIsOver = closer !== undefined && text.trimEnd().endsWith(closer);
   const callSample = traitsFor(conversation, template).calls?.sample;
-  return {
-    ...prompt,
-    startsInReasoning,
-    plan: planTools(conversation, { ...options, startsInReasoning, reasoningIsOver, callSample }),
-  };
+  yield;
+  const plan = yield* planToolsSteps(conversation, { ...options, startsInReasoning, reasoningIsOver, callSample });
+  return { ...prompt, startsInReasoning, plan };
 }
 
 /** The conversation to try instead, without thinking. Throws the error where there is none, or the error is another one. */

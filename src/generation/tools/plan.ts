@@ -2,6 +2,7 @@
 import type { Constraint } from "../../engines/engine.ts";
 import { InvalidRequestError, UnsupportedError } from "../../errors.ts";
 import { familiesOf, reasoningFamily, toolParserName, unifiedReasoning } from "../../parsers/names.ts";
+import { atOnce, type Steps } from "../../steps.ts";
 import { type Conversation, offeredTools, type ToolDefinition } from "../conversation.ts";
 import { callOrAnswerTag } from "./call-or-answer.ts";
 import { listSchema, namedSchema } from "./forced-schema.ts";
@@ -77,10 +78,13 @@ export class ReasoningInTheWayError extends UnsupportedError {
  * The plan for a conversation's tools. Throws InvalidRequestError: UnsupportedError where the engine can't enforce the choice, of the
  * class ReasoningInTheWayError where it could without open reasoning.
  */
-export function planTools(
-  conversation: Pick<Conversation, "tools" | "toolChoice" | "parallelToolCalls">,
-  options: PlanOptions,
-): ToolPlan {
+export const planTools = (conversation: PlannedConversation, options: PlanOptions): ToolPlan =>
+  atOnce(planToolsSteps(conversation, options));
+
+type PlannedConversation = Pick<Conversation, "tools" | "toolChoice" | "parallelToolCalls">;
+
+/** The same in steps: large schemas take milliseconds each time that they are written. */
+export function* planToolsSteps(conversation: PlannedConversation, options: PlanOptions): Steps<ToolPlan> {
   const tools = distinct(offeredTools(conversation));
   const { mode, named } = conversation.toolChoice;
   const single = !conversation.parallelToolCalls;
@@ -118,6 +122,7 @@ export function planTools(
   if (isWritten) return { ...forced, ...writtenText(only, options) };
   const tag = structuralTag(callable, forced.single, options);
   const byJson = () => jsonWay(callable, named, forced.single, options);
+  yield;
   if (tag === undefined) return { ...forced, ...byJson() };
   const otherwise = possible(byJson);
   return { ...forced, output: "native", constraint: tag, ...(otherwise !== undefined && { otherwise }) };

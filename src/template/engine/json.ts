@@ -1,8 +1,9 @@
 /** `tojson` of transformers: Python's `json.dumps`. */
 import { ChatTemplateError } from "../errors.ts";
 import { compareTexts, keyOf, pairsOf } from "./dict.ts";
-import { charge, chargeText, deeper } from "./limits.ts";
+import { budget, charge, chargeText, deeper, MAX_DEPTH } from "./limits.ts";
 import { asIndex, floatText, intText } from "./numbers.ts";
+import { runtime } from "./runtime.ts";
 import { repeat } from "./strings.ts";
 import {
   type Dict,
@@ -20,25 +21,49 @@ import {
   type Value,
 } from "./values.ts";
 
-interface Style {
+export interface Style {
   readonly ascii: boolean;
   /** Text of one level; undefined: all on one line. */
   readonly indent: string | undefined;
   readonly comma: string;
   readonly colon: string;
   readonly sorted: boolean;
+  /** Of large values: what was written ahead in this style. */
+  readonly written?: ReadonlyMap<Value, Written>;
 }
 
-const PLAIN: Style = { ascii: false, indent: undefined, comma: ", ", colon: ": ", sorted: false };
+/** The text of a large value, and what writing it takes of a render's budget. */
+export interface Written {
+  readonly text: string;
+  readonly price: number;
+  /** Levels of values in it, itself included. */
+  readonly depth: number;
+  /** Where it stands, if its lines are indented. */
+  readonly newline: string;
+}
+
+export const PLAIN: Style = { ascii: false, indent: undefined, comma: ", ", colon: ": ", sorted: false };
+
+/** What an array or object takes of the budget, besides its text. */
+export const CONTAINER_PRICE = 8;
 
 /** `json.dumps(value, ensure_ascii, indent, separators, sort_keys)`. */
 export function dumps(value: Value, ascii: Value, indent: Value, separators: Value, sorted: Value): string {
-  if (ascii === false && indent === null && separators === null && sorted === false) return dump(value, PLAIN, "\n");
+  const style = styleOf(ascii, indent, separators, sorted);
+  return dump(value, runtime.written?.find((each) => isSame(each, style)) ?? style, "\n");
+}
+
+/** The style that such arguments ask for. Throws ChatTemplateErrors. */
+export function styleOf(ascii: Value, indent: Value, separators: Value, sorted: Value): Style {
+  if (ascii === false && indent === null && separators === null && sorted === false) return PLAIN;
   const level =
     indent === null ? undefined : typeof indent === "string" ? indent : repeat(" ", Math.max(0, asIndex(indent)));
   const [comma, colon] = separators === null ? [level === undefined ? ", " : ",", ": "] : separatorsOf(separators);
-  return dump(value, { ascii: truthy(ascii), indent: level, comma, colon, sorted: truthy(sorted) }, "\n");
+  return { ascii: truthy(ascii), indent: level, comma, colon, sorted: truthy(sorted) };
 }
+
+export const isSame = (a: Style, b: Style): boolean =>
+  a.ascii === b.ascii && a.indent === b.indent && a.comma === b.comma && a.colon === b.colon && a.sorted === b.sorted;
 
 function separatorsOf(value: Value): [comma: string, colon: string] {
   const items = itemsOf(value) ?? [];
@@ -49,7 +74,7 @@ function separatorsOf(value: Value): [comma: string, colon: string] {
   return [comma, colon];
 }
 
-function dump(value: Value, style: Style, newline: string): string {
+export function dump(value: Value, style: Style, newline: string): string {
   if (typeof value === "string") return quoted(value, style.ascii);
   if (typeof value === "number") return String(value);
   if (value === null) return "null";
@@ -61,11 +86,19 @@ function dump(value: Value, style: Style, newline: string): string {
   const items = itemsOf(value);
   if (items === undefined && !isDict(value))
     return typeError(`Object of type ${typeName(value)} is not JSON serializable`);
-  charge(8);
+  const ahead = style.written?.get(value);
+  if (ahead !== undefined && fits(ahead, style, newline)) {
+    charge(ahead.price);
+    return ahead.text;
+  }
+  charge(CONTAINER_PRICE);
   const text = deeper(() => (items === undefined ? dict(value as Dict, style, newline) : list(items, style, newline)));
   chargeText(text.length);
   return text;
 }
+
+const fits = ({ depth, newline }: Written, { indent }: Style, here: string): boolean =>
+  budget.depth + depth <= MAX_DEPTH && (indent === undefined || newline === here);
 
 function list(items: readonly Value[], style: Style, newline: string): string {
   if (items.length === 0) return "[]";
@@ -84,11 +117,11 @@ function dict(value: Dict, style: Style, newline: string): string {
   const between = indent === undefined ? comma : comma + inner;
   let out = "";
   for (const [key, item] of style.sorted ? sortedPairs(value) : pairsOf(value))
-    out += `${out === "" ? "" : between}${quoted(keyText(key), style.ascii)}${colon}${dump(item, style, inner)}`;
+    out += `${out === "" ? "" : between}${quotedKey(key, style)}${colon}${dump(item, style, inner)}`;
   return indent === undefined ? `{${out}}` : `{${inner}${out}${newline}}`;
 }
 
-function sortedPairs(value: Dict): (readonly [Value, Value])[] {
+export function sortedPairs(value: Dict): (readonly [Value, Value])[] {
   const pairs = [...pairsOf(value)];
   const texts = pairs.every(([key]) => typeof key === "string");
   const numbers = pairs.every(([key]) => isInt(key) || key instanceof PyFloat || typeof key === "boolean");
@@ -115,6 +148,9 @@ function jsonFloat(value: number): string {
 }
 
 const LONE_SURROGATE = /\\ud[89a-f][0-9a-f]{2}/;
+
+/** The text of a key of an object. */
+export const quotedKey = (key: Value, { ascii }: Style): string => quoted(keyText(key), ascii);
 
 /** JavaScript writes the same escapes as Python, but escapes lone surrogates too. */
 function quoted(text: string, ascii: boolean): string {

@@ -66,9 +66,13 @@ export function chargeItems(length: number): void {
   charge(length);
 }
 
+export function tooDeep(): never {
+  throw new TemplateLimitError(`the template nests more than ${MAX_DEPTH} levels deep`);
+}
+
 /** Runs `inner` one level deeper. */
 export function deeper<T>(inner: () => T): T {
-  if (++budget.depth > MAX_DEPTH) throw new TemplateLimitError(`the template nests more than ${MAX_DEPTH} levels deep`);
+  if (++budget.depth > MAX_DEPTH) tooDeep();
   const result = inner();
   budget.depth--;
   return result;

@@ -1,5 +1,6 @@
 /** What a running template has around it. Rendering is synchronous: there is one for the thread. */
 import { TemplateTextLimitError } from "../errors.ts";
+import type { Style } from "./json.ts";
 import { charge, deeper, MAX_TEXT } from "./limits.ts";
 import type { Value } from "./values.ts";
 
@@ -24,11 +25,19 @@ export type Steps = (cells: Cells) => Generator<void, Signal>;
 export const BREAK = 1;
 export const CONTINUE = 2;
 
-export const runtime: { out: string; line: number; context: Context; now: Date | undefined } = {
+export const runtime: {
+  out: string;
+  line: number;
+  context: Context;
+  now: Date | undefined;
+  /** What `tojson` finds written already, by its style. */
+  written: readonly Style[] | undefined;
+} = {
   out: "",
   line: 0,
   context: { vars: new Map(), given: new Map() },
   now: undefined,
+  written: undefined,
 };
 
 export function write(text: string): void {

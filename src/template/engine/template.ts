@@ -5,6 +5,9 @@ import { type Blocks, SelfReference } from "./blocks.ts";
 import { bodyCompiler } from "./compile.ts";
 import { entered, type Frame, rootFrame, withSteps, writer } from "./frames.ts";
 import { GLOBALS } from "./globals.ts";
+import type { Style } from "./json.ts";
+import { writtenAhead } from "./json-steps.ts";
+import { jsonStyles } from "./json-styles.ts";
 import { syntaxError } from "./lexer.ts";
 import { budget, refill } from "./limits.ts";
 import { parse } from "./parse.ts";
@@ -18,8 +21,8 @@ export interface CompiledTemplate {
    * Throws a ChatTemplateError; of the class TemplateRaisedError when the template refuses by itself.
    */
   render(variables: ReadonlyMap<string, Value>, now?: Date): string;
-  /** The same in steps, each short where the work is in loops over many items. */
-  renderSteps(variables: ReadonlyMap<string, Value>, now?: Date): Generator<void, string>;
+  /** The same in steps, each short where the work is in loops over many items. `large`: what `tojson` may be asked for. */
+  renderSteps(variables: ReadonlyMap<string, Value>, now?: Date, large?: Iterable<Value>): Generator<void, string>;
 }
 
 const MAX_SOURCE = 1 << 20;
@@ -64,6 +67,7 @@ function compiled(source: string): CompiledTemplate {
     };
     return withSteps(whole, run, setSpecial);
   };
+  const styles = jsonStyles(tree);
   const found = blocksOf(tree, []);
   for (const { name, line } of found) {
     if (blocks.has(name)) syntaxError(`block '${name}' defined twice`, line);
@@ -73,25 +77,30 @@ function compiled(source: string): CompiledTemplate {
   for (const block of found) blocks.set(block.name, part(block.body, rootFrame(false)));
   return {
     render: (variables, now) => render(run, variables, now),
-    renderSteps: (variables, now) => renderSteps(run, variables, now),
+    *renderSteps(variables, now, large = []) {
+      const written = styles.length === 0 ? undefined : yield* writtenAhead(large, styles);
+      return yield* renderSteps(run, variables, now, written);
+    },
   };
 }
 
 const NO_CONTEXT: Context = { vars: new Map(), given: new Map() };
 
-function begin(variables: ReadonlyMap<string, Value>, now: Date | undefined): void {
+function begin(variables: ReadonlyMap<string, Value>, now: Date | undefined, written?: readonly Style[]): void {
   refill();
   const given = new Map(GLOBALS);
   for (const [name, value] of variables) given.set(name, value);
   runtime.out = "";
   runtime.line = 0;
   runtime.now = now;
+  runtime.written = written;
   runtime.context = { vars: new Map(), given };
 }
 
 function end(): void {
   runtime.out = "";
   runtime.context = NO_CONTEXT;
+  runtime.written = undefined;
 }
 
 function withLine(error: unknown): unknown {
@@ -100,8 +109,13 @@ function withLine(error: unknown): unknown {
   return known;
 }
 
-function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date | undefined): string {
-  begin(variables, now);
+function render(
+  run: Run,
+  variables: ReadonlyMap<string, Value>,
+  now: Date | undefined,
+  written?: readonly Style[],
+): string {
+  begin(variables, now, written);
   try {
     run([undefined]);
     return runtime.out;
@@ -115,10 +129,15 @@ function render(run: Run, variables: ReadonlyMap<string, Value>, now: Date | und
 /** How long a template runs before others have their turn. */
 const STEP_MS = 3;
 
-function* renderSteps(run: Run, variables: ReadonlyMap<string, Value>, now: Date | undefined): Generator<void, string> {
+function* renderSteps(
+  run: Run,
+  variables: ReadonlyMap<string, Value>,
+  now: Date | undefined,
+  written: readonly Style[] | undefined,
+): Generator<void, string> {
   const steps = run.steps?.([undefined]);
-  if (steps === undefined) return render(run, variables, now);
-  begin(variables, now);
+  if (steps === undefined) return render(run, variables, now, written);
+  begin(variables, now, written);
   for (;;) {
     let state: readonly [typeof runtime, typeof budget];
     try {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { InvalidRequestError } from "../../../src/errors.ts";
 import {
   asModelsWrite,
+  asModelsWriteSteps,
   rawItemTexts,
   rawMemberSteps,
   rawMemberText,
@@ -105,5 +106,28 @@ describe("withMember", () => {
     expect(of('{"model":"a","model":1.0}')).toBe('{"model":"a","model":"b"}');
     expect(of('{"mod\\u0065l":"a"}')).toBe('{"mod\\u0065l":"b"}');
     expect(of('{"other":"a"}')).toBe('{"other":"a"}');
+  });
+});
+
+describe("in steps a long text is written as in one go", () => {
+  const long = (count: number, of: (i: number) => string): string =>
+    `{"list":[${Array.from({ length: count }, (_, i) => of(i)).join(",")}]}`;
+  test.each([
+    ["of many values", long(30_000, (i) => `{"b":${i}.0,"a":"text ${i}"}`)],
+    ["of one text", `{"a":"${"long ".repeat(50_000)}"}`],
+    ["of texts", long(50_000, (i) => `"${i}\\n"`)],
+  ])("%s", (_, text) => {
+    const steps = asModelsWriteSteps(text);
+    let pauses = 0;
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) pauses++;
+    expect(step.value).toBe(asModelsWrite(text));
+    if (text.includes("[")) expect(pauses).toBeGreaterThan(20);
+  });
+
+  test("what is too much is refused", () => {
+    const deep = `{"a":${"[".repeat(300)}"${"x".repeat(100_000)}"${"]".repeat(300)}}`;
+    expect(() => atOnce(asModelsWriteSteps(deep))).toThrow(InvalidRequestError);
+    expect(() => asModelsWrite(deep)).toThrow(InvalidRequestError);
   });
 });

@@ -139,3 +139,62 @@ describe("loops", () => {
     expect(end.value).toBe(two!.template.render(two!.input));
   });
 });
+
+describe("JSON of large values", () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 8_000 }, (_, i) => [
+      `p${i}`,
+      { type: "string", description: `number ${i}`, "\u00e9": i + 0.5 },
+    ]),
+  );
+  const nested = (levels: number): unknown =>
+    levels === 0 ? properties : { type: "object", properties: { a: nested(levels - 1) } };
+  const tool = (name: string, parameters: unknown) => ({ type: "function", function: { name, parameters } });
+  const words = Array.from({ length: 20_000 }, (_, i) => `word "${i}"`);
+  const tools = [
+    tool("few", {}),
+    tool("many", { type: "object", properties }),
+    tool("enum", { type: "string", enum: words }),
+    tool("deep", nested(5)),
+    tool("long", { description: '\ud800 "text"\n'.repeat(100_000) }),
+  ];
+  const messages = [
+    { role: "user", content: "a" },
+    {
+      role: "assistant",
+      content: "b",
+      tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: properties } }],
+    },
+  ];
+
+  test.each([
+    "{% for t in tools %}{{ t | tojson }}{% endfor %}",
+    "{{ tools | tojson }}{% for m in messages %}{{ m.role }}{% endfor %}",
+    "{% for t in tools %}{{ t.function.parameters | tojson(separators=(',', ':')) }}{% endfor %}",
+    "{% for t in tools %}{{ {'a': t, 'b': [t.function]} | tojson(sort_keys=true) }}{% endfor %}",
+    "{% for t in tools %}{{ t | tojson(indent=4) }}{% endfor %}",
+    "{% for t in tools %}{{ '{' ~ (t | tojson(ensure_ascii=true)) ~ (t | tojson | length) }}{% endfor %}",
+    "{% macro w(t) %}{{ t | tojson }}{% endmacro %}{% for t in tools %}{{ w(t.function) }}{% endfor %}",
+    "{% for m in messages %}{% for c in m.tool_calls %}{{ c | tojson }}{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}",
+    "{% for m in messages %}{{ documents | tojson }}{% endfor %}",
+  ])("%s", (source) => {
+    const template = compileChatTemplate(source, specials);
+    const input = chat("a", { messages, tools, documents: [properties] });
+    const { pauses, text } = inSteps(template, input, disturb);
+    expect(text).toBe(template.render(input));
+    expect(text.length).toBeGreaterThan(400_000);
+    const unwritten = compileChatTemplate("{% for m in messages %}{{ m.role }}{% endfor %}", specials);
+    expect(pauses).toBeGreaterThan(inSteps(unwritten, input, disturb).pauses + 10);
+  });
+
+  test.each([
+    ["that nest too deep", "{{ tools | tojson }}", [nested(120)]],
+    ["that take too much work", "{% for k in range(1000) %}{{ tools | tojson }}{% endfor %}", tools],
+    ["of which none is asked for", "{% if false %}{{ tools | tojson }}{% endif %}{{ tools | length }}", tools],
+    ["with one that is no JSON", "{{ [tools, nothing] | tojson }}", tools],
+  ])("%s", (_, source, given) => {
+    const template = compileChatTemplate(source, specials);
+    const input = chat("a", { messages, tools: given });
+    expect(told(() => inSteps(template, input, disturb).text)).toBe(told(() => template.render(input)));
+  });
+});
