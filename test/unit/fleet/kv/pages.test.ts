@@ -123,4 +123,4 @@ test("what prompts have in common is known as long as some come, after however m
   for (let n = 1; n <= 1500; n++) w.store([...template, ...ids(n, 200)]);
   expect(w.orphans()).toBe(0);
   expect(w.depth([...template, ...ids(1500, 200)])).toBe(12);
-});
+}, 60_000);
