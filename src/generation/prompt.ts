@@ -5,6 +5,7 @@ import {
   type ChatTemplate,
   type RenderedPrompt,
   renderedPrompt,
+  renderedPromptSteps,
   type Segment,
   type TemplateInput,
 } from "../template/chat-template.ts";
@@ -157,9 +158,7 @@ function* renderedSteps(
 ): Steps<RenderedPrompt> {
   const input = yield* templateInput(conversation, template, options);
   yield;
-  if (template.renderSegments !== undefined || template.renderSteps === undefined)
-    return renderedPrompt(template, input);
-  return { text: yield* template.renderSteps(input) };
+  return yield* renderedPromptSteps(template, input);
 }
 
 function* templateInput(

@@ -52,6 +52,8 @@ export interface ChatTemplate {
   renderSteps?(input: TemplateInput): Steps<string>;
   /** Of formats whose prompts are encoded in pieces: those pieces, whose texts joined are what `render` gives. */
   renderSegments?(input: TemplateInput): readonly Segment[];
+  /** The same in steps; of such formats there is no `renderSteps`. */
+  renderSegmentsSteps?(input: TemplateInput): Steps<readonly Segment[]>;
   /** The template writes tool calls only where content is null: see `prepareMessages`. */
   readonly needsNullContent: boolean;
 }
@@ -65,9 +67,20 @@ export interface RenderedPrompt {
 /** The prompt as it is to be encoded. Throws as `ChatTemplate.render`. */
 export function renderedPrompt(template: ChatTemplate, input: TemplateInput): RenderedPrompt {
   if (template.renderSegments === undefined) return { text: template.render(input) };
-  const segments = template.renderSegments(input);
-  return { text: segments.map(({ text }) => text).join(""), segments };
+  return ofSegments(template.renderSegments(input));
 }
+
+/** The same in steps, as far as the template has them. */
+export function* renderedPromptSteps(template: ChatTemplate, input: TemplateInput): Steps<RenderedPrompt> {
+  if (template.renderSegmentsSteps !== undefined) return ofSegments(yield* template.renderSegmentsSteps(input));
+  if (template.renderSteps !== undefined) return { text: yield* template.renderSteps(input) };
+  return renderedPrompt(template, input);
+}
+
+const ofSegments = (segments: readonly Segment[]): RenderedPrompt => ({
+  text: segments.map(({ text }) => text).join(""),
+  segments,
+});
 
 /** The template refuses a conversation by `raise_exception`; the message is its own. */
 export class ChatTemplateRefusal extends InvalidRequestError {}
@@ -175,15 +188,17 @@ function* renderWith(
 }
 
 /** What templates write as JSON: tools, each by itself or all of them, documents, and the arguments of calls. */
-export function* largeValues(
-  messages: readonly PreparedMessage[],
-  variables: ReadonlyMap<string, Value>,
-): Iterable<Value> {
+function* largeValues(messages: readonly PreparedMessage[], variables: ReadonlyMap<string, Value>): Iterable<Value> {
   for (const name of ["tools", "documents"]) {
     const list = variables.get(name) ?? null;
     if (isList(list)) yield* list;
     yield list;
   }
+  yield* callArguments(messages);
+}
+
+/** The arguments of all calls of a conversation. */
+export function* callArguments(messages: readonly PreparedMessage[]): Iterable<Value> {
   for (const message of messages) {
     const calls = message.get("tool_calls") ?? null;
     if (!isList(calls)) continue;

@@ -1,4 +1,5 @@
 /** DeepSeek V3.2. The format is that of the model's published `encoding/encoding_dsv32.py`. */
+import { PIECE_ITEMS, type Steps } from "../../steps.ts";
 import { truthy, type Value } from "../engine/values.ts";
 import type { PreparedMessage } from "../prepare-messages.ts";
 import { type Conversation, encoderTemplate, refuse } from "./conversation.ts";
@@ -66,9 +67,14 @@ interface Prompt {
   readonly addGenerationPrompt: boolean;
 }
 
-export const deepseekV32 = encoderTemplate((conversation) => {
+export const deepseekV32 = encoderTemplate(function* (conversation) {
   const prompt = promptOf(conversation);
-  return BOS + prompt.messages.map((message, at) => messageText(message, at, prompt)).join("");
+  let text = BOS;
+  for (const [at, message] of prompt.messages.entries()) {
+    text += yield* messageText(message, at, prompt);
+    if (at % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+  }
+  return text;
 });
 
 function promptOf({ messages: given, tools, variables, addGenerationPrompt }: Conversation): Prompt {
@@ -92,7 +98,7 @@ function callersOf(messages: readonly PreparedMessage[]): readonly (Caller | und
   });
 }
 
-function messageText(message: PreparedMessage, at: number, prompt: Prompt): string {
+function* messageText(message: PreparedMessage, at: number, prompt: Prompt): Steps<string> {
   const content = contentText(message, BLANK);
   switch (roleOf(message)) {
     case "system":
@@ -105,7 +111,7 @@ function messageText(message: PreparedMessage, at: number, prompt: Prompt): stri
     case "tool":
       return resultText(content, at, prompt);
     case "assistant":
-      return assistantText(message, content, at, prompt);
+      return yield* assistantText(message, content, at, prompt);
   }
   return refuse(`The model's prompt format has no role '${roleOf(message)}'`);
 }
@@ -132,7 +138,7 @@ function resultText(content: string, at: number, prompt: Prompt): string {
   return `${text}\n</function_results>${isOpen(at, prompt) ? BLANK + next : ""}`;
 }
 
-function assistantText(message: PreparedMessage, content: string, at: number, prompt: Prompt): string {
+function* assistantText(message: PreparedMessage, content: string, at: number, prompt: Prompt): Steps<string> {
   const calls = callsOf(message);
   const reasoning = reasoningOf(message);
   const reasons = prompt.thinking && at > prompt.lastUser;
@@ -141,7 +147,7 @@ function assistantText(message: PreparedMessage, content: string, at: number, pr
   return (
     (reasons ? reasoning + THINK_END : "") +
     content +
-    (calls.length === 0 ? "" : BLANK + callsText(calls, V32_TAGS, strictArguments)) +
+    (calls.length === 0 ? "" : BLANK + (yield* callsText(calls, V32_TAGS, strictArguments))) +
     EOS
   );
 }

@@ -4,6 +4,7 @@
  * the effort `xhigh` counts as in the maker's own service. Its tool namespaces (`a::b`) are not made here.
  */
 
+import { PIECE_ITEMS, type Steps } from "../../steps.ts";
 import type { ChatTemplate } from "../chat-template.ts";
 import { type Dict, truthy } from "../engine/values.ts";
 import type { PreparedMessage } from "../prepare-messages.ts";
@@ -69,7 +70,7 @@ interface Prompt {
   readonly addGenerationPrompt: boolean;
 }
 
-function encode(model: Release, { messages, tools, variables, addGenerationPrompt }: Conversation): string {
+function* encode(model: Release, { messages, tools, variables, addGenerationPrompt }: Conversation): Steps<string> {
   const thinking = thinkingOf(variables, model.thinks);
   const lead = model.lead(levelOf(variables, "reasoning_effort"));
   for (const message of messages) refusePlaceholder(model, message);
@@ -80,12 +81,12 @@ function encode(model: Release, { messages, tools, variables, addGenerationPromp
   const prompt = { model, turns, thinking, drops, lastUser: lastUserOf(turns, model), addGenerationPrompt };
   const [first] = turns;
   const leads = (thinking ? lead : "") !== "" || first?.role === "system";
-  return (
-    text.BOS +
-    (model.systemTurns && leads ? text.SYSTEM : "") +
-    (thinking ? lead : "") +
-    turns.map((turn, at) => turnText(turn, at, prompt) + transition(turn, at, prompt)).join("")
-  );
+  let whole = text.BOS + (model.systemTurns && leads ? text.SYSTEM : "") + (thinking ? lead : "");
+  for (const [at, turn] of turns.entries()) {
+    whole += (yield* turnText(turn, at, prompt)) + transition(turn, at, prompt);
+    if (at % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+  }
+  return whole;
 }
 
 /** What stands for an image would become one. */
@@ -109,7 +110,7 @@ function withoutOld(turns: readonly Turn[], model: Release): readonly Turn[] {
   return turns.filter(({ role }, at) => at >= last || KEPT.includes(role));
 }
 
-function turnText(turn: Turn, at: number, prompt: Prompt): string {
+function* turnText(turn: Turn, at: number, prompt: Prompt): Steps<string> {
   const { model } = prompt;
   const { message, role, blocks } = turn;
   const declared = (): string => declarations(message, (schemas) => text.toolsTextV4(schemas, model.tags));
@@ -124,12 +125,12 @@ function turnText(turn: Turn, at: number, prompt: Prompt): string {
     case "latest_reminder":
       return text.LATEST_REMINDER + content();
     case "assistant":
-      return assistantText(turn, content(), at, prompt);
+      return yield* assistantText(turn, content(), at, prompt);
   }
   return refuse(`The model's prompt format has no role '${role}'`);
 }
 
-function assistantText({ message }: Turn, content: string, at: number, prompt: Prompt): string {
+function* assistantText({ message }: Turn, content: string, at: number, prompt: Prompt): Steps<string> {
   const { turns, thinking, drops, lastUser, model } = prompt;
   const calls = callsOf(message);
   // what answers a side task is printed without reasoning
@@ -137,7 +138,7 @@ function assistantText({ message }: Turn, content: string, at: number, prompt: P
   return (
     (reasons ? reasoningOf(message) + text.THINK_END : "") +
     content +
-    (calls.length === 0 ? "" : BLANK + callsText(calls, model.tags, model.argumentsOf)) +
+    (calls.length === 0 ? "" : BLANK + (yield* callsText(calls, model.tags, model.argumentsOf))) +
     (truthy(field(message, "wo_eos")) ? "" : text.EOS)
   );
 }

@@ -1,6 +1,7 @@
 /** DSML: how DeepSeek's models write tool calls. */
+import type { Steps } from "../../steps.ts";
 import { type Dict, isDict, textOf, type Value } from "../engine/values.ts";
-import { refuse } from "./conversation.ts";
+import { joined, refuse } from "./conversation.ts";
 import type { Tags } from "./deepseek-text.ts";
 import { type Call, functionOf, json, parsed } from "./fields.ts";
 
@@ -36,14 +37,14 @@ export function lenientArguments({ arguments: given }: Call): Dict {
 }
 
 /** The block of calls, without what stands before it. */
-export function callsText(calls: readonly Call[], tags: Tags, argumentsOf: (call: Call) => Dict): string {
-  const texts = calls.map((call) => {
+export function* callsText(calls: readonly Call[], tags: Tags, argumentsOf: (call: Call) => Dict): Steps<string> {
+  const callText = (call: Call): string => {
     const parameters = Array.from(argumentsOf(call), ([key, value]) => {
       const text = textOf(value);
       const attributes = `name="${String(key)}" string="${text !== undefined}"`;
       return `<${tags.parameter} ${attributes}>${text ?? json(value)}</${tags.parameter}>`;
     });
     return `<${tags.invoke} name="${call.name}">\n${parameters.join("\n")}\n</${tags.invoke}>`;
-  });
-  return `<${tags.block}>\n${texts.join("\n")}\n</${tags.block}>`;
+  };
+  return `<${tags.block}>\n${yield* joined(calls, callText, "\n")}\n</${tags.block}>`;
 }

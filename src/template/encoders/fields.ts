@@ -1,5 +1,5 @@
 /** Reading the fields of messages and tools. */
-import { dumps } from "../engine/json.ts";
+import { dumps, styleOf } from "../engine/json.ts";
 import { type Dict, isDict, isList, textOf, truthy, type Value } from "../engine/values.ts";
 import { type JsonValue, parseLossless } from "../lossless-json.ts";
 import { type PreparedMessage, REASONING_FIELDS } from "../prepare-messages.ts";
@@ -10,6 +10,7 @@ export const json = (value: Value): string => dumps(value, false, null, null, fa
 
 /** The same without blanks and with sorted keys at every depth. */
 export const sortedJson = (value: Value): string => dumps(value, false, null, [",", ":"], true);
+export const SORTED = styleOf(false, null, [",", ":"], true);
 
 export const field = (dict: Dict, key: string): Value => dict.get(key) ?? null;
 

@@ -1,22 +1,34 @@
 /** Functions as TypeScript, as the package openai-harmony declares them to gpt-oss. */
 
+import type { Steps } from "../../steps.ts";
 import { intText } from "../engine/numbers.ts";
 import { type Dict, isDict, isInt, isList, PyFloat, textOf, type Value } from "../engine/values.ts";
-import { refuse } from "./conversation.ts";
+import { joined, refuse } from "./conversation.ts";
 import { field, functionOf } from "./fields.ts";
 
 const MAX_DEPTH = 100;
 
 /** The section of the developer message that declares the functions. */
-export function namespaceText(tools: readonly Value[]): string {
-  const functions = tools.map(functionOf).map((declared) => {
-    const name = textOf(field(declared, "name")) ?? refuse("A function must have a name", "tools");
-    const comments = linesOf(textOf(field(declared, "description")) ?? "").map((line) => `// ${line}\n`);
-    const parameters = field(declared, "parameters");
-    const type = parameters === null ? "()" : `(_: ${typeText(parameters, "")})`;
-    return `${comments.join("")}type ${name} = ${type} => any;\n\n`;
-  });
-  return `# Tools\n\n## functions\n\nnamespace functions {\n\n${functions.join("")}} // namespace functions`;
+export function* namespaceText(tools: readonly Value[]): Steps<string> {
+  const declared = tools.map(functionOf);
+  let functions = "";
+  for (const each of declared) {
+    const name = textOf(field(each, "name")) ?? refuse("A function must have a name", "tools");
+    const comments = linesOf(textOf(field(each, "description")) ?? "").map((line) => `// ${line}\n`);
+    const parameters = field(each, "parameters");
+    const type = parameters === null ? "()" : `(_: ${yield* parametersText(parameters)})`;
+    functions += `${comments.join("")}type ${name} = ${type} => any;\n\n`;
+    yield;
+  }
+  return `# Tools\n\n## functions\n\nnamespace functions {\n\n${functions}} // namespace functions`;
+}
+
+/** The type of a function's parameters: an object, of which there may be very many. */
+function* parametersText(schema: Value): Steps<string> {
+  if (!isDict(schema) || isList(field(schema, "oneOf")) || text(schema, "type") !== "object")
+    return typeText(schema, "");
+  const properties = propertiesOf(schema, "");
+  return objectTextOf(schema, "", yield* joined([...properties], (property) => property()));
 }
 
 /** Lines without their ends; the end of the last one is none. */
@@ -74,13 +86,23 @@ function variantText(variant: Value, indent: string): string {
 }
 
 function objectText(schema: Dict, indent: string): string {
+  return objectTextOf(schema, indent, Array.from(propertiesOf(schema, indent), (property) => property()).join(""));
+}
+
+function objectTextOf(schema: Dict, indent: string, properties: string): string {
   const description = text(schema, "description");
+  return `${description === undefined ? "" : `${indent}// ${description}\n`}{\n${properties}${indent}}`;
+}
+
+/** The texts of an object's properties, not yet made. */
+function* propertiesOf(schema: Dict, indent: string): Iterable<() => string> {
   const properties = field(schema, "properties");
+  if (!isDict(properties)) return;
   const required = new Set(list(schema, "required"));
-  const lines = Array.from(isDict(properties) ? properties : [], ([key, property]) =>
-    propertyText(String(key) + (required.has(String(key)) ? "" : "?"), property, indent),
-  );
-  return `${description === undefined ? "" : `${indent}// ${description}\n`}{\n${lines.join("")}${indent}}`;
+  for (const [key, property] of properties) {
+    const name = String(key) + (required.has(String(key)) ? "" : "?");
+    yield () => propertyText(name, property, indent);
+  }
 }
 
 function propertyText(name: string, property: Value, indent: string): string {

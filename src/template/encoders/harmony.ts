@@ -2,11 +2,12 @@
  * Harmony, the format of gpt-oss, as the package openai-harmony renders it. An assistant message is written in the order in which the
  * model makes it: reasoning (channel analysis), a preamble before calls (commentary), the calls, or the answer (final).
  */
+import { PIECE_ITEMS, type Steps } from "../../steps.ts";
 import { strftime } from "../engine/strftime.ts";
 import { str } from "../engine/text.ts";
 import { textOf, truthy, type Value } from "../engine/values.ts";
 import type { PreparedMessage } from "../prepare-messages.ts";
-import { type Conversation, encoderTemplate, refuse } from "./conversation.ts";
+import { type Conversation, encoderTemplate, joined, refuse } from "./conversation.ts";
 import { type Call, callsOf, contentText, field, json, reasoningOf, roleOf } from "./fields.ts";
 import { namespaceText } from "./harmony-types.ts";
 import { effortOf } from "./thinking.ts";
@@ -27,7 +28,7 @@ const EFFORTS: ReadonlyMap<string, string> = new Map([
   ["max", "high"],
 ]);
 
-export const harmony = encoderTemplate((conversation) => {
+export const harmony = encoderTemplate(function* (conversation) {
   const { messages, tools, addGenerationPrompt } = conversation;
   if (truthy(conversation.variables.get("builtin_tools") ?? null))
     return refuse("Built-in tools have no place in this prompt encoder", "chat_template_kwargs");
@@ -36,13 +37,17 @@ export const harmony = encoderTemplate((conversation) => {
   const rest = leads ? messages.slice(1) : messages;
   const lastFinal = rest.findLastIndex(isFinal);
   const callees = new Callees(rest);
-  return [
-    envelope("system", systemText(conversation)),
-    developerText(instructions, tools),
-    ...rest.map((message, at) => messageText(message, at, callees, lastFinal)),
-    addGenerationPrompt ? "<|start|>assistant" : "",
-  ].join("");
+  let text = envelope("system", systemText(conversation)) + developerText(instructions, yield* declared(tools));
+  for (const [at, message] of rest.entries()) {
+    text += yield* messageText(message, at, callees, lastFinal);
+    if (at % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
+  }
+  return addGenerationPrompt ? `${text}<|start|>assistant` : text;
 });
+
+function* declared(tools: readonly Value[]): Steps<string> {
+  return tools.length === 0 ? "" : yield* namespaceText(tools);
+}
 
 /** @param header role, recipient and channel. */
 const envelope = (header: string, content: string, end = "<|end|>"): string =>
@@ -58,10 +63,10 @@ function systemText({ tools, variables, now }: Conversation): string {
   return `${identity}\nKnowledge cutoff: ${CUTOFF}\nCurrent date: ${date}\n\nReasoning: ${level}\n\n${CHANNELS}${functions}`;
 }
 
-function developerText(instructions: string, tools: readonly Value[]): string {
+function developerText(instructions: string, tools: string): string {
   const sections = [
     ...(instructions === "" ? [] : [`# Instructions\n\n${instructions}`]),
-    ...(tools.length === 0 ? [] : [namespaceText(tools)]),
+    ...(tools === "" ? [] : [tools]),
   ];
   return sections.length === 0 ? "" : envelope("developer", sections.join("\n\n"));
 }
@@ -73,30 +78,30 @@ const isInstruction = (message: PreparedMessage | undefined): boolean =>
 const isFinal = (message: PreparedMessage): boolean =>
   roleOf(message) === "assistant" && callsOf(message).length === 0 && contentText(message, "") !== "";
 
-function messageText(message: PreparedMessage, at: number, callees: Callees, lastFinal: number): string {
+function* messageText(message: PreparedMessage, at: number, callees: Callees, lastFinal: number): Steps<string> {
   const content = contentText(message, "");
   switch (roleOf(message)) {
     case "user":
       return envelope("user", content);
     case "system":
     case "developer":
-      return developerText(content, []);
+      return developerText(content, "");
     case "tool":
       return envelope(`functions.${callees.of(message, at)} to=assistant<|channel|>commentary`, content);
     case "assistant":
-      return assistantText(message, content, at <= lastFinal);
+      return yield* assistantText(message, content, at <= lastFinal);
   }
   return refuse(`The model's prompt format has no role '${roleOf(message)}'`);
 }
 
-function assistantText(message: PreparedMessage, content: string, answered: boolean): string {
+function* assistantText(message: PreparedMessage, content: string, answered: boolean): Steps<string> {
   const calls = callsOf(message);
   const reasoning = reasoningOf(message);
   const channel = calls.length === 0 ? "final" : "commentary";
   return (
     (reasoning === "" || answered ? "" : envelope("assistant<|channel|>analysis", reasoning)) +
     (content === "" ? "" : envelope(`assistant<|channel|>${channel}`, content)) +
-    calls.map(callText).join("")
+    (yield* joined(calls, callText))
   );
 }
 

@@ -2,13 +2,15 @@
  * Kimi K3: XTML. The format is that of the model's published `encoding_k3.py`, with the default effort of its tokenizer. Text of users
  * and tools is to be encoded without special tokens, so a prompt is a list of segments; as one text, markers in it would become real.
  */
+import { atOnce, PIECE_ITEMS, type Steps } from "../../steps.ts";
 import type { ChatTemplate, Segment, TemplateInput } from "../chat-template.ts";
+import { PLAIN, type Style } from "../engine/json.ts";
 import { strip } from "../engine/strings.ts";
 import { str } from "../engine/text.ts";
 import { type Dict, isDict, isNumber, textOf, truthy, type Value } from "../engine/values.ts";
 import type { PreparedMessage } from "../prepare-messages.ts";
 import { type Conversation, refuse, rendered } from "./conversation.ts";
-import { type Call, callsOf, field, json, parsed, partsOf, reasoningOf, roleOf, sortedJson } from "./fields.ts";
+import { type Call, callsOf, field, json, parsed, partsOf, reasoningOf, roleOf, SORTED, sortedJson } from "./fields.ts";
 import { effortOf, levelOf, thinkingOf } from "./thinking.ts";
 
 const IMAGE = "<|kimi_image_placeholder|>";
@@ -54,15 +56,23 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The prompt's segments, each to be encoded by itself. Throws as `ChatTemplate.render`. */
-export function renderSegments(input: TemplateInput): readonly Segment[] {
-  return rendered(input, encode, (segments, shorten) => cut(segments, shorten(textOfAll(segments)).length));
-}
+export const renderSegments = (input: TemplateInput): readonly Segment[] => atOnce(segmentsSteps(input));
+
+/** The same in steps; `ahead` as in `rendered`. */
+const segmentsSteps = (input: TemplateInput, ahead?: readonly Style[]): Steps<readonly Segment[]> =>
+  rendered(
+    input,
+    encode,
+    (segments, shorten) => cut(segments, shorten(textOfAll(segments)).length),
+    ahead && { ahead },
+  );
 
 /** All segments as one text: as `renderSegments` where no text holds a marker. */
 export const kimiK3: ChatTemplate = {
   needsNullContent: false,
   render: (input) => textOfAll(renderSegments(input)),
   renderSegments,
+  renderSegmentsSteps: (input) => segmentsSteps(input, [PLAIN, SORTED]),
 };
 
 const textOfAll = (segments: readonly Segment[]): string => segments.map(({ text }) => text).join("");
@@ -78,19 +88,23 @@ function cut(segments: readonly Segment[], length: number): readonly Segment[] {
   return kept;
 }
 
-function encode({ messages, tools, variables, addGenerationPrompt }: Conversation): readonly Segment[] {
+function* encode({ messages, tools, variables, addGenerationPrompt }: Conversation): Steps<readonly Segment[]> {
   const thinking = thinkingOf(variables, true);
   const segments = [
     ...(tools.length === 0
       ? []
       : toolsNotice(tools, "# Tools\nHere are the available tools, described in JSONSchema.")),
     ...(thinking ? effortNotice(variables) : []),
-    ...inCallOrder(messages).flatMap(({ message: each, calls, number }) =>
-      messageSegments(each, calls, number, thinking),
-    ),
+  ];
+  let count = 0;
+  for (const { message: each, calls, number } of inCallOrder(messages)) {
+    for (const segment of messageSegments(each, calls, number, thinking)) segments.push(segment);
+    if (++count % PIECE_ITEMS === 0) yield;
+  }
+  segments.push(
     ...choiceNotice(variables.get("tool_choice") ?? null),
     ...formatNotice(variables.get("response_format") ?? null),
-  ];
+  );
   if (addGenerationPrompt)
     segments.push(...open("message", [["role", "assistant"]]), ...open(thinking ? "think" : "response"));
   return segments;
