@@ -12,6 +12,8 @@ import { isDict, isList, type Value } from "./values.ts";
 /** Values, and pieces of text of so many UTF-16 units, that are written in one go. */
 const SMALL = 1 << 11;
 const UNITS = 32;
+/** So many of them are no trouble to write when they are asked for, even 1000 times. */
+const TINY = 1 << 6;
 
 /** Is a value written in far less than a turn may take? Looks at no more of it than that. */
 export const isSmall = (value: unknown): boolean => depthOf(value, { left: SMALL }) >= 0;
@@ -36,16 +38,19 @@ function depthOf(value: unknown, weight: { left: number }): number {
 }
 
 /**
- * The styles, with the texts of these values and of all large ones in them. What cannot be written is left out: whoever asks for it is told
- * why.
+ * The styles, with the texts of these values, unless they are tiny, and of all large ones in them. What cannot be written is left out:
+ * whoever asks for it is told why.
  */
 export function* writtenAhead(values: Iterable<Value>, styles: readonly Style[]): Steps<readonly Style[]> {
   const ahead = styles.map((style) => ({ style, written: new Map<Value, Written>() }));
+  let seen = 0;
   for (const value of values) {
-    if ((!isList(value) && !isDict(value)) || isSmall(value)) continue;
+    if (++seen % PIECE_ITEMS === 0) yield;
+    if ((!isList(value) && !isDict(value)) || depthOf(value, { left: TINY }) >= 0) continue;
     for (const { style, written } of ahead) {
       try {
         yield* write(value, style, "\n", written);
+        yield;
       } catch (error) {
         if (!(error instanceof ChatTemplateError)) throw error;
       }

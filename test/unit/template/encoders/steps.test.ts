@@ -29,6 +29,13 @@ const LARGE: Readonly<Record<string, Partial<TemplateInput>>> = {
     messages: [user],
     tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties } } }],
   },
+  "many tools": {
+    messages: [user],
+    tools: numbers.slice(0, 300).map((i) => {
+      const parameters = { type: "object", properties: Object.fromEntries(Object.entries(properties).slice(0, 60)) };
+      return { type: "function", function: { name: `f${i}`, parameters } };
+    }),
+  },
   "large arguments": {
     messages: [
       user,
@@ -59,7 +66,7 @@ describe.each(ENCODER_NAMES)("%s", (name) => {
     const { pauses, value } = stepped(renderedPromptSteps(template, input));
     expect(value).toEqual(renderedPrompt(template, input));
     expect(value.text.length).toBeGreaterThan(20_000);
-    expect(pauses).toBeGreaterThan(12);
+    expect(pauses).toBeGreaterThan(shape === "many tools" ? 250 : 12);
   });
 
   test("what is refused", () => {
