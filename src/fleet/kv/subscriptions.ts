@@ -12,7 +12,7 @@ import { type Work, type WorkQueue, workQueue } from "./work.ts";
 /** How often the index is tended. */
 const TEND_MS = 1000;
 /** As long as nothing is in the index, so that an idle process sleeps. */
-const UNUSED_TEND_MS = 10_000;
+const EMPTY_TEND_MS = 10_000;
 /** Parts of the index that are looked at then, one at a time; more of them where it is nearly full. */
 const PARTS = 32;
 const PARTS_WHEN_FULL = 4;
@@ -54,11 +54,12 @@ export function watchKvEvents(options: KvWatchOptions): KvWatch {
   const { workers, useful, index, board, clock, log, metrics, publish, work = workQueue() } = options;
   const around = { clock, log, metrics, work, index };
   const feeds = new Map<WorkerRecord, KvFeed>();
-  let callOff = clock.after(UNUSED_TEND_MS, tend);
+  let callOff = clock.after(EMPTY_TEND_MS, tend);
 
   function tend(): void {
-    if (index.isUsed) work.add(tended());
-    callOff = clock.after(index.isUsed ? TEND_MS : UNUSED_TEND_MS, tend);
+    const isEmpty = !index.isUsed || index.stats().places === 0;
+    if (!isEmpty) work.add(tended());
+    callOff = clock.after(isEmpty ? EMPTY_TEND_MS : TEND_MS, tend);
   }
 
   function* tended(): Work {
