@@ -88,17 +88,32 @@ interface Row {
   readonly note: string;
 }
 
+/** Until what waits for a pause has had it: the time of a prompt ends before, as a request goes on. */
+const pause = (): Promise<void> => new Promise((done) => setImmediate(done));
+/** What was done in pauses, in us. */
+let pauses: number[] = [];
+const later = (store: () => void): void => {
+  setImmediate(() => {
+    const started = performance.now();
+    store();
+    pauses.push((performance.now() - started) * 1000);
+  });
+};
+
 /** A cache; its memory was written to before, if it is to be as after some use. */
 function cacheOf(tokenizer: Tokenizer, filled: boolean): Tokenizer {
   const memory = createTokenizerCache({ l0: true, l1: true, l0Entries: 10_000, bytes: ARENA });
   if (filled) new Uint8Array(memory).subarray(memory.byteLength - ARENA).fill(0);
-  return cachedTokenizer(tokenizer, memory, { verifyShare: 0.001 });
+  return cachedTokenizer(tokenizer, memory, { verifyShare: 0.001, later });
 }
 
 /** Short chats that go through all of the code, on both sides, so that it is compiled as in a process that has served for a minute. */
 const SHORT = 20_000;
-function warmUp(sides: readonly Tokenizer[], turn: Turn): void {
-  for (let i = 0; i < SHORT; i++) for (const side of sides) side.encode(flat(chat(turn, 2, 3600)));
+async function warmUp(sides: readonly Tokenizer[], turn: Turn): Promise<void> {
+  for (let i = 0; i < SHORT; i++) {
+    for (const side of sides) side.encode(flat(chat(turn, 2, 3600)));
+    await pause();
+  }
 }
 /** Where prompts come again, one of so many does: the cache stores them all then. */
 const AGAIN = 8;
@@ -108,10 +123,10 @@ function comeAgain(cached: Tokenizer, i: number): void {
 }
 
 /** First-seen prompts, with and without a cache. An arena that was never used before has room for some 700 of them. */
-function misses(tokenizer: Tokenizer, messages: number, filled: boolean, again = true): Row {
+async function misses(tokenizer: Tokenizer, messages: number, filled: boolean, again = true): Promise<Row> {
   const turn = turnOf(tokenizer);
   const cached = cacheOf(tokenizer, filled);
-  if (filled) warmUp([tokenizer, cached], turn); // none of them comes again
+  if (filled) await warmUp([tokenizer, cached], turn); // none of them comes again
   const plainTimes: number[] = [];
   const cachedTimes: number[] = [];
   const ratios: number[] = [];
@@ -120,10 +135,13 @@ function misses(tokenizer: Tokenizer, messages: number, filled: boolean, again =
   for (let i = -WARM_UP; i < rounds; i++) {
     const prompts = [flat(chat(turn, messages, PROMPT)), flat(chat(turn, messages, PROMPT))];
     if (again) comeAgain(cached, i);
+    await pause();
+    if (i === 0) pauses = [];
     const one = Math.random() < 0.5 ? 0 : 1;
     const plainFirst = Math.random() < 0.5;
     const before = plainFirst ? timed(() => tokenizer.encode(prompts[one]!)) : 0;
     const withCache = timed(() => cached.encode(prompts[1 - one]!));
+    await pause();
     const plain = plainFirst ? before : timed(() => tokenizer.encode(prompts[one]!));
     if (i < 0) continue;
     plainTimes.push(plain);
@@ -136,7 +154,7 @@ function misses(tokenizer: Tokenizer, messages: number, filled: boolean, again =
     tokens: Math.round(tokens / rounds),
     plain: median(plainTimes),
     cached: median(cachedTimes),
-    note: `${((median(ratios) - 1) * 100).toFixed(1)} % more (median of pairs)`,
+    note: `${((median(ratios) - 1) * 100).toFixed(1)} % more (median of pairs); in the pause after it ${median(pauses).toFixed(1)}`,
   };
 }
 
@@ -144,7 +162,7 @@ function misses(tokenizer: Tokenizer, messages: number, filled: boolean, again =
  * The same by another way, which the lengths of words do not blur: the time that is spent outside of the tokenizer's own work, with a
  * cache, and where the ids are only copied into an array.
  */
-function outside(tokenizer: Tokenizer, messages: number): Row {
+async function outside(tokenizer: Tokenizer, messages: number): Promise<Row> {
   const turn = turnOf(tokenizer);
   const own = tokenizer.buffer!;
   let inner = 0;
@@ -156,7 +174,7 @@ function outside(tokenizer: Tokenizer, messages: number): Row {
       return result;
     };
   };
-  const buffer = { write: watch(own.write), nextCut: own.nextCut, encodeFrom: watch(own.encodeFrom) };
+  const buffer = { ...own, write: watch(own.write), encodeFrom: watch(own.encodeFrom) };
   const cached = cacheOf({ ...tokenizer, buffer }, true);
   const sides = [
     (prompt: string) => {
@@ -170,6 +188,7 @@ function outside(tokenizer: Tokenizer, messages: number): Row {
   for (let i = -WARM_UP; i < ROUNDS; i++) {
     const side = Math.random() < 0.5 ? 0 : 1;
     comeAgain(cached, i);
+    await pause();
     const prompt = flat(chat(turn, messages, PROMPT));
     inner = 0;
     let length = 0;
@@ -193,19 +212,22 @@ function outside(tokenizer: Tokenizer, messages: number): Row {
 }
 
 /** A chat that grows by two messages, each time a new one. */
-function grown(tokenizer: Tokenizer): Row {
+async function grown(tokenizer: Tokenizer): Promise<Row> {
   const turn = turnOf(tokenizer);
   const cached = cacheOf(tokenizer, true);
   const plainTimes: number[] = [];
   const cachedTimes: number[] = [];
   let tokens = 0;
   const rounds = Math.floor(ROUNDS / 2);
+  pauses = [];
   for (let i = 0; i < rounds; i++) {
     const before = chat(turn, 38, PROMPT * 0.95);
     cached.encode(flat(before));
+    await pause();
     const after = before + chat(turn, 2, PROMPT * 0.05);
     const [a, b] = [flat(after), flat(after)];
     cachedTimes.push(timed(() => cached.encode(a)));
+    await pause();
     plainTimes.push(timed(() => tokenizer.encode(b)));
     tokens += tokenizer.encode(b).length;
   }
@@ -214,7 +236,7 @@ function grown(tokenizer: Tokenizer): Row {
     tokens: Math.round(tokens / rounds),
     plain: median(plainTimes),
     cached: median(cachedTimes),
-    note: `tenth percentile ${tenth(cachedTimes)}; plain: words seen just before`,
+    note: `tenth percentile ${tenth(cachedTimes)}; in the pauses ${median(pauses).toFixed(1)}; plain: words seen just before`,
   };
 }
 
@@ -242,14 +264,14 @@ for (const argument of positionals) {
   const files = new Map([["tokenizer.json", new Uint8Array(readFileSync(join(folder, "tokenizer.json")))]]);
   const tokenizer = openTokenizer(await loadTokenizer(files));
   const rows = [
-    misses(tokenizer, 1, false),
-    misses(tokenizer, 1, true),
-    misses(tokenizer, 40, true),
-    misses(tokenizer, 1, true, false),
-    misses(tokenizer, 40, true, false),
-    outside(tokenizer, 1),
-    outside(tokenizer, 40),
-    grown(tokenizer),
+    await misses(tokenizer, 1, false),
+    await misses(tokenizer, 1, true),
+    await misses(tokenizer, 40, true),
+    await misses(tokenizer, 1, true, false),
+    await misses(tokenizer, 40, true, false),
+    await outside(tokenizer, 1),
+    await outside(tokenizer, 40),
+    await grown(tokenizer),
     repeated(tokenizer),
   ];
   for (const { what, tokens, plain, cached, note } of rows)

@@ -53,6 +53,7 @@ export class ViewTokenizers {
     return cachedTokenizer(openTokenizer(tokenizer), tokenizerCache, {
       verifyShare,
       onMismatch: (mismatch) => onMismatch(id, mismatch),
+      later: (store) => void setImmediate(store),
     });
   }
 

@@ -48,8 +48,10 @@ export interface KernelEncoder {
 
 /** Texts in, ids out, over an image in the kernel's memory, with buffers of its own there. */
 export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): KernelEncoder {
-  const cutsAt = growBy(memory, MOST_CUTS * 8);
+  const cutsAt = growBy(memory, MOST_CUTS * 8 + 16);
   const cutPairs = new Uint32Array(memory.buffer, cutsAt, MOST_CUTS * 2);
+  const hashesAt = cutsAt + MOST_CUTS * 8;
+  const hashes = new Int32Array(memory.buffer, hashesAt, 4);
   let textAt = 0;
   let text = new Uint8Array(0);
   let idsAt = 0;
@@ -58,6 +60,8 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
   let length = 0;
   /** Is it ASCII? */
   let ascii = false;
+  /** Counts what is written to the buffers. */
+  let stamp = 0;
   /** Room for a text of `size` bytes. */
   function reserveText(size: number): void {
     if (size <= text.length) return;
@@ -86,12 +90,14 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     if (s.length * 3 > text.length) reserveText(s.length < SMALLEST_TEXT ? s.length * 3 : Buffer.byteLength(s));
     length = utf8.encodeInto(s, text).written;
     ascii = length === s.length;
+    stamp++;
     kernel.forgetAhead();
     return text.subarray(0, length);
   }
   /** Ids of the written bytes from `from` on, as a view; undefined if the budget was too small. */
   function run(from: number, split: number, budget: number, cuts: number): Uint32Array | undefined {
     const most = budget === NO_LIMIT ? Number.POSITIVE_INFINITY : budget / ID_COST + OVERRUN;
+    stamp++;
     reserveIds(Math.min(idsOf(length - from), most));
     const count = kernel.encode(textAt + from, textAt + length, idsAt, split, budget, cutsAt, cuts);
     return count < 0 ? undefined : ids.subarray(0, count);
@@ -232,8 +238,18 @@ export function kernelEncoder(kernel: Kernel, memory: WebAssembly.Memory): Kerne
     return found && { ids: found, cuts: Uint32Array.from(cuts) };
   }
 
+  function digest(seed: bigint, first: number): Int32Array {
+    kernel.digest(textAt, textAt + length, first, seed, hashesAt);
+    return hashes;
+  }
+
   const hasCuts = flags.some((f) => f & Flag.cut);
-  return { image, encode, encodeSoon, buffer: hasCuts ? { write, nextCut, encodeFrom } : undefined };
+  return {
+    image,
+    encode,
+    encodeSoon,
+    buffer: hasCuts ? { write, nextCut, encodeFrom, digest, stamp: () => stamp } : undefined,
+  };
 }
 
 /** Bytes to reserve for a text of `size` bytes. */

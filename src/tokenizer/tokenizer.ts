@@ -57,6 +57,13 @@ export interface TextBuffer {
    * beyond ASCII may be others afterwards.
    */
   encodeFrom(from: number): EncodedRest | undefined;
+  /**
+   * Hashes of the first bytes and of all bytes of what was written, which are 64 or more: two words each, in a view that is valid until the
+   * next call. `first` is a multiple of 64; the first hash is of nothing where there are fewer.
+   */
+  digest(seed: bigint, first: number): Int32Array;
+  /** Another number after each call that writes over what `write` or `encodeFrom` gave, whoever made it. */
+  stamp(): number;
 }
 
 export interface EncodedRest {

@@ -1,16 +1,17 @@
 import type { TextBuffer } from "../tokenizer.ts";
 import { type CacheBoard, type Found, Level } from "./board.ts";
+import { bigOf, type Halves, hashOf } from "./hash.ts";
 
 /**
  * Bytes from one cut that counts to the next, at least: a chat that grows encodes half as much again on average, some 10 us. Which
  * cuts count depends on the text before them only, so that texts that begin alike have the same.
  */
-const LEAST_SEGMENT = 3072;
+export const LEAST_SEGMENT = 3072;
 
 /** The cuts of a text that count, as far as they were looked up: up to the last, or only the first if that one is not known. */
 export interface Beginnings {
-  /** Hash of what all of them begin with. */
-  readonly start: bigint;
+  /** Hash of what all of them begin with, `LEAST_SEGMENT` bytes. */
+  readonly start: Halves;
   readonly ends: readonly number[];
   /** What is known, by the number of the cut. */
   readonly found: readonly (Found | undefined)[];
@@ -20,12 +21,6 @@ export interface Beginnings {
 
 /** Bytes of a beginning's end that its hash is of. */
 const SAMPLE = 2048;
-
-export const hashOf = (bytes: Uint8Array, seed: bigint): bigint => Bun.hash.xxHash3(bytes, seed);
-
-/** Of what all beginnings of a text have in common: none is shorter. */
-const startHash = (board: CacheBoard, bytes: Uint8Array): bigint =>
-  hashOf(bytes.subarray(0, LEAST_SEGMENT), board.seed);
 
 /**
  * Of the beginning that ends at `end`: of its start and its end, as the whole text is compared anyhow before its ids are used. Texts of
@@ -43,20 +38,20 @@ export const hasBeginnings = (length: number): boolean => length >= LEAST_SEGMEN
  */
 const isKept = (number: number): boolean => (number & (number - 1)) === 0 && (number & 0x55555555) !== 0;
 
-/** Looks up a text's beginnings, if the shortest is known. `bytes` are those that were written to `buffer`. */
-export function findBeginnings(board: CacheBoard, buffer: TextBuffer, bytes: Uint8Array): Beginnings {
+/** Looks up a text's beginnings, if another that starts alike is known. `bytes` are those that were written to `buffer`. */
+export function findBeginnings(board: CacheBoard, buffer: TextBuffer, bytes: Uint8Array, start: Halves): Beginnings {
   const ends: number[] = [];
   const found: (Found | undefined)[] = [];
   let last: Found | undefined;
-  const start = startHash(board, bytes);
   if (!board.knows(start)) return { start, ends, found, last };
+  const seed = bigOf(start);
   let from = 0;
   do {
     let end = from;
     do end = buffer.nextCut(end);
     while (end >= 0 && end - from < LEAST_SEGMENT);
     if (end < 0) break;
-    const beginning = board.find(Level.l1, hashAt(bytes, end, start), end);
+    const beginning = board.find(Level.l1, hashAt(bytes, end, seed), end);
     ends.push(end);
     found.push(beginning);
     last = beginning ?? last;
@@ -86,8 +81,9 @@ export function putBeginnings(
   cuts: Uint32Array,
 ): number {
   let added = 0;
+  const seed = bigOf(start);
   const put = (end: number, count: number): void => {
-    if (board.put(Level.l1, hashAt(bytes, end, start), at, end, count)) added++;
+    if (board.put(Level.l1, hashAt(bytes, end, seed), at, end, count)) added++;
   };
   let number = 0;
   let from = 0;

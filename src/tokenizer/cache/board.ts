@@ -11,6 +11,7 @@
  * spoils another's record: its check tells, a hash of the ids with the record's position, which is looked at after they were read.
  */
 import { adviseHugePages, adviseSmallPages } from "../kernel/huge-pages.ts";
+import type { Hash } from "./hash.ts";
 
 /** Whole texts, and beginnings of texts that end at a cut. */
 export const Level = { l0: 0, l1: 1 } as const;
@@ -56,21 +57,23 @@ export interface CacheBoard {
   /** Most bytes of a text. */
   readonly longest: number;
   /** Was this hash noted, of a text or of how texts begin? Of so many that others have taken their places it may have forgotten. */
-  knows(hash: bigint): boolean;
-  note(hash: bigint): void;
+  knows(hash: Hash): boolean;
+  note(hash: Hash): void;
   /** Something that had come before came again: that pays for storing texts of which nothing is known. */
   earn(): void;
   /** Takes one such text from what was earned; false if nothing is left. */
   spend(): boolean;
   /** The text of `length` bytes with this hash. `asText`: special tokens in it are plain text. */
-  find(level: LevelCode, hash: bigint, length: number, asText?: boolean): Found | undefined;
+  find(level: LevelCode, hash: Hash, length: number, asText?: boolean): Found | undefined;
   contentOf(found: Found): Content | undefined;
+  /** Has no newer record taken the place of the one at this position? */
+  isThere(at: number): boolean;
   /** Was all of its record untouched up to now, but for its text, which has to be compared? Looks at all of its ids. */
   lives(found: Found): boolean;
   /** Stores a text and its ids; gives the record's position, -1 if it is too large. */
   append(text: Uint8Array, ids: Uint32Array): number;
   /** Makes a text known that is the beginning of the record at `at`. True if it was not known before. */
-  put(level: LevelCode, hash: bigint, at: number, length: number, count: number, asText?: boolean): boolean;
+  put(level: LevelCode, hash: Hash, at: number, length: number, count: number, asText?: boolean): boolean;
   /** Texts that are known now; looks at every slot. */
   entries(level: LevelCode): number;
   /** Bytes that `entries` texts take: their slots, and for the first level that is there all of the arena that was ever used. */
@@ -169,7 +172,13 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   const half = new Int32Array(2);
   const whole = new DataView(half.buffer);
   /** Leaves the halves of a hash in `half`. */
-  const halve = (hash: bigint): void => whole.setBigUint64(0, hash, true);
+  function halve(hash: Hash): void {
+    if (typeof hash === "bigint") whole.setBigUint64(0, hash, true);
+    else {
+      half[0] = hash.low;
+      half[1] = hash.high;
+    }
+  }
 
   /** Units that were claimed since a record's start: from 1 to `units` while it lives. */
   function age(at: number, head: number): number {
@@ -184,7 +193,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
   const addressOf = (at: number): number => arena + (at % units) * (UNIT / 4);
 
   /** The group of a hash, whose halves are left in `half`. */
-  function groupOf(level: LevelCode, hash: bigint): number {
+  function groupOf(level: LevelCode, hash: Hash): number {
     halve(hash);
     return slotsAt[level]! + ((half[1]! >>> 0) % groups[level]!) * groupWords[level]!;
   }
@@ -192,16 +201,16 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     words[slot + LENGTH] === length &&
     words[slot + TAG] === tag(half[0]!, words[slot + AT]!, length, words[slot + IDS]!);
 
-  function knows(hash: bigint): boolean {
+  function knows(hash: Hash): boolean {
     halve(hash);
     return words[startsAt + (half[1]! & (STARTS - 1))] === half[0];
   }
-  function note(hash: bigint): void {
+  function note(hash: Hash): void {
     halve(hash);
     words[startsAt + (half[1]! & (STARTS - 1))] = half[0]!;
   }
 
-  function find(level: LevelCode, hash: bigint, length: number, asText = false): Found | undefined {
+  function find(level: LevelCode, hash: Hash, length: number, asText = false): Found | undefined {
     const group = groupOf(level, hash);
     const code = lengthCode(length, asText);
     for (let slot = group; slot < group + groupWords[level]!; slot += SLOT) {
@@ -264,7 +273,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     return at;
   }
 
-  function put(level: LevelCode, hash: bigint, at: number, length: number, count: number, asText = false): boolean {
+  function put(level: LevelCode, hash: Hash, at: number, length: number, count: number, asText = false): boolean {
     const group = groupOf(level, hash);
     const code = lengthCode(length, asText);
     const head = Atomics.load(words, HEAD);
@@ -329,6 +338,7 @@ export function openCacheBoard(memory: SharedArrayBuffer): CacheBoard {
     },
     find,
     contentOf,
+    isThere: (at) => age(at, Atomics.load(words, HEAD)) <= units,
     // A write, so that no read before it is put off on any processor.
     lives: ({ at }) => isWhole(at) && age(at, Atomics.add(words, HEAD, 0)) <= units,
     append,

@@ -1,14 +1,18 @@
-import type { EncodeOptions, PostProcessor, TextBuffer, Tokenizer } from "../tokenizer.ts";
+import type { EncodedRest, EncodeOptions, TextBuffer, Tokenizer } from "../tokenizer.ts";
+import { isWorthIt } from "./admission.ts";
 import {
   type Beginnings,
   findBeginnings,
   hasBeginnings,
-  hashOf,
+  LEAST_SEGMENT,
   putBeginnings,
   shorter,
   unknown,
 } from "./beginnings.ts";
-import { Count, Level, type LevelCode, openCacheBoard } from "./board.ts";
+import { Count, type Found, Level, type LevelCode, openCacheBoard } from "./board.ts";
+import { type Halves, type Hash, hashOf, startIn, wholeIn } from "./hash.ts";
+import { HotTexts } from "./hot-texts.ts";
+import { around, inside, joined } from "./id-arrays.ts";
 import { textBytes } from "./text-bytes.ts";
 
 /** The self-check has found that a level gave wrong ids; both levels are off now. Counts are of all threads. */
@@ -24,6 +28,22 @@ export interface CachedTokenizerOptions {
   /** Numbers in [0, 1) that choose them. */
   readonly random?: () => number;
   readonly onMismatch?: (mismatch: CacheMismatch) => void;
+  /**
+   * Calls back when there is time to store a text that is in the tokenizer's buffer, so that the request need not wait for it; storing
+   * takes a tenth of what encoding does. By default texts are stored at once. One that is encoded before has the one before stored first.
+   */
+  readonly later?: (store: () => void) => void;
+}
+
+/** A text that was encoded in the tokenizer's buffer, and what is known of it; views of that buffer. */
+interface Waiting {
+  readonly stamp: number;
+  readonly text: string;
+  readonly bytes: Uint8Array;
+  readonly key: Halves;
+  /** Behind the last known beginning. */
+  readonly rest: EncodedRest;
+  readonly known: Beginnings;
 }
 
 /** A tokenizer behind a cache. */
@@ -53,13 +73,18 @@ const AS_TEXT: EncodeOptions = { specialAsText: true };
 export function cachedTokenizer(
   tokenizer: Tokenizer,
   memory: SharedArrayBuffer | undefined,
-  { verifyShare, random = Math.random, onMismatch }: CachedTokenizerOptions,
+  { verifyShare, random = Math.random, onMismatch, later }: CachedTokenizerOptions,
 ): CachedTokenizer {
   if (memory === undefined) return wrapped(tokenizer, tokenizer.encode, tokenizer.encodeSoon, () => undefined);
   const board = openCacheBoard(memory);
   const { postProcessor } = tokenizer;
+  const hotTexts = new HotTexts(board);
+  let waiting: Waiting | undefined;
+  /** Was `later` called, and has not called back? */
+  let isAsked = false;
 
   function plain(text: string, asText: boolean, soon: boolean): Uint32Array | undefined {
+    settle();
     const options = asText ? AS_TEXT : NO_OPTIONS;
     return soon ? tokenizer.encodeSoon(text, options) : tokenizer.encode(text, options);
   }
@@ -76,35 +101,49 @@ export function cachedTokenizer(
 
   /** Ids of a text without what the post-processor puts around them. */
   function bare(text: string, asText: boolean, soon: boolean): Uint32Array | undefined {
+    settle();
     if (!isCached(text)) return plain(text, asText, soon);
+    const hasL0 = board.isOn(Level.l0);
+    const hot = hasL0 ? hotTexts.idsOf(text, asText) : undefined;
+    if (hot !== undefined) return checked(Level.l0, hot, text, asText);
     const buffer = bufferFor(text, asText);
     const bytes = buffer ? buffer.write(text) : textBytes(text);
-    const key = hashOf(bytes, board.seed);
-    if (board.isOn(Level.l0)) {
-      const ids = find(bytes, key, asText);
+    const digest = buffer?.digest(board.seed, LEAST_SEGMENT);
+    const whole = digest && wholeIn(digest);
+    const start = digest && startIn(digest);
+    const key = whole ?? hashOf(bytes, board.seed);
+    if (hasL0) {
+      const ids = find(text, bytes, key, asText);
       if (ids !== undefined) return checked(Level.l0, ids, text, asText);
-      board.count(Level.l0, Count.misses);
     }
-    if (buffer !== undefined && hasBeginnings(bytes.length)) {
-      const ids = bareByCuts(buffer, text, bytes, key);
+    if (buffer && whole && start && hasBeginnings(bytes.length)) {
+      const ids = bareByCuts(buffer, text, bytes, whole, start);
       if (ids !== undefined || soon) return ids;
-    }
+    } else missed(false);
     const ids = plain(text, asText, soon);
-    if (ids !== undefined) store(buffer ? textBytes(text) : bytes, key, asText, ids);
+    if (ids !== undefined && isWorthIt(board, key)) put(buffer ? textBytes(text) : bytes, key, asText, ids);
     return ids;
   }
 
-  function find(bytes: Uint8Array, key: bigint, asText: boolean): Uint32Array | undefined {
+  function find(text: string, bytes: Uint8Array, key: Hash, asText: boolean): Uint32Array | undefined {
     const found = board.find(Level.l0, key, bytes.length, asText);
     const content = found && board.contentOf(found);
     if (!found || !content || !sameBytes(bytes, content.text)) return undefined;
     const ids = new Uint32Array(content.ids);
-    return board.lives(found) ? ids : undefined;
+    if (!board.lives(found)) return undefined;
+    hotTexts.see(text, asText, found.at, ids);
+    return ids;
   }
 
   /** The same in pieces of what was written to `buffer`; undefined if it would take long. */
-  function bareByCuts(buffer: TextBuffer, text: string, bytes: Uint8Array, key: bigint): Uint32Array | undefined {
-    let known = findBeginnings(board, buffer, bytes);
+  function bareByCuts(
+    buffer: TextBuffer,
+    text: string,
+    bytes: Uint8Array,
+    key: Halves,
+    start: Halves,
+  ): Uint32Array | undefined {
+    let known = findBeginnings(board, buffer, bytes, start);
     let content = known.last && board.contentOf(known.last);
     while (known.last && !(content && sameBytes(bytes.subarray(0, known.last.length), content.text))) {
       known = shorter(known);
@@ -113,37 +152,71 @@ export function cachedTokenizer(
     const { last } = known;
     if (last && content) {
       const rest = buffer.encodeFrom(last.length);
-      if (rest === undefined) return undefined;
-      const ids = new Uint32Array(last.count + rest.ids.length);
-      ids.set(content.ids);
-      ids.set(rest.ids, last.count);
+      if (rest === undefined) return missed(false);
+      const ids = joined(content.ids, rest.ids);
       if (board.lives(last)) {
-        store(asWritten(bytes, key, text), key, false, ids, known, rest.cuts);
+        wait({ stamp: buffer.stamp(), text, bytes, key, rest, known });
         return checked(Level.l1, ids, text, false);
       }
       buffer.write(text);
+      known = unknown(known);
     }
-    board.count(Level.l1, Count.misses);
-    const all = buffer.encodeFrom(0);
-    if (all === undefined) return undefined;
-    const ids = new Uint32Array(all.ids);
-    store(asWritten(bytes, key, text), key, false, ids, last ? unknown(known) : known, all.cuts);
+    const rest = buffer.encodeFrom(0);
+    if (rest === undefined) return missed(true);
+    const ids = new Uint32Array(rest.ids);
+    wait({ stamp: buffer.stamp(), text, bytes, key, rest, known });
     return ids;
   }
 
-  /** A tokenizer may write over characters beyond ASCII as it encodes them. */
-  const asWritten = (bytes: Uint8Array, key: bigint, text: string): Uint8Array =>
-    bytes.length === text.length || hashOf(bytes, board.seed) === key ? bytes : textBytes(text);
+  function missed(l1: boolean): undefined {
+    if (board.isOn(Level.l0)) board.count(Level.l0, Count.misses);
+    if (l1) board.count(Level.l1, Count.misses);
+  }
 
-  function store(
+  function wait(one: Waiting): void {
+    waiting = one;
+    if (later === undefined) settle();
+    else if (!isAsked) {
+      isAsked = true;
+      later(onPause);
+    }
+  }
+  function onPause(): void {
+    isAsked = false;
+    settle();
+  }
+
+  /** Stores what waits, if it is still in the tokenizer's buffer, and counts it. */
+  function settle(): void {
+    if (waiting === undefined) return;
+    const { stamp, text, bytes, key, rest, known } = waiting;
+    waiting = undefined;
+    missed(known.last === undefined);
+    if (tokenizer.buffer?.stamp() !== stamp || !isWorthIt(board, rest.cuts.length > 0 ? known.start : key)) return;
+    const ids = idsOf(known.last, rest.ids);
+    if (ids !== undefined) put(asWritten(bytes, text), key, false, ids, known, rest.cuts);
+  }
+
+  /** Of a beginning whose text was compared, and of the rest; undefined if the beginning is gone. */
+  function idsOf(last: Found | undefined, rest: Uint32Array): Uint32Array | undefined {
+    if (last === undefined) return rest;
+    const content = board.contentOf(last);
+    const ids = content && joined(content.ids, rest);
+    return board.lives(last) ? ids : undefined;
+  }
+
+  /** A tokenizer may write over characters beyond ASCII as it encodes them. */
+  const asWritten = (bytes: Uint8Array, text: string): Uint8Array =>
+    bytes.length === text.length ? bytes : textBytes(text);
+
+  function put(
     bytes: Uint8Array,
-    key: bigint,
+    key: Hash,
     asText: boolean,
     ids: Uint32Array,
     known?: Beginnings,
     cuts?: Uint32Array,
   ): void {
-    if (!isWorthIt(known && cuts && cuts.length > 0 ? known.start : key)) return;
     const at = board.append(bytes, ids);
     if (at < 0) return;
     if (board.isOn(Level.l0) && board.put(Level.l0, key, at, bytes.length, ids.length, asText))
@@ -151,18 +224,6 @@ export function cachedTokenizer(
     if (known === undefined || cuts === undefined) return;
     const added = putBeginnings(board, at, bytes, known, cuts);
     if (added > 0) board.count(Level.l1, Count.insertions, added);
-  }
-
-  /**
-   * Is a text stored? While texts come again, all are. Else it is only noted, by a hash of what it begins with or of all of it, as storing
-   * takes several percent of the encoding; it is stored if it was noted before.
-   */
-  function isWorthIt(mark: bigint): boolean {
-    if (board.spend()) return true;
-    const cameAgain = board.knows(mark);
-    if (cameAgain) board.earn();
-    else board.note(mark);
-    return cameAgain;
   }
 
   /** Ids that came out of the cache, or after a failed self-check the right ones. */
@@ -193,10 +254,13 @@ export function cachedTokenizer(
     (text, ids, options = NO_OPTIONS) => {
       const bareIds = options.addSpecialTokens ? inside(postProcessor, ids) : ids;
       if (bareIds === undefined || !isCached(text) || !board.isOn(Level.l0)) return;
-      const bytes = textBytes(text);
-      const key = hashOf(bytes, board.seed);
+      settle();
       const asText = options.specialAsText === true;
-      if (find(bytes, key, asText) === undefined) store(bytes, key, asText, bareIds);
+      const buffer = bufferFor(text, asText);
+      const bytes = buffer ? buffer.write(text) : textBytes(text);
+      const digest = buffer?.digest(board.seed, LEAST_SEGMENT);
+      const key = digest ? wholeIn(digest) : hashOf(bytes, board.seed);
+      if (find(text, bytes, key, asText) === undefined && isWorthIt(board, key)) put(bytes, key, asText, bareIds);
     },
   );
 }
@@ -225,23 +289,4 @@ function wrapped(
     tokenId,
     remember,
   };
-}
-
-function around({ single }: PostProcessor, ids: Uint32Array): Uint32Array {
-  const texts = single.filter((part) => part === "A").length;
-  const out = new Uint32Array(single.length + texts * (ids.length - 1));
-  let at = 0;
-  for (const part of single) {
-    if (part === "A") out.set(ids, at);
-    else out[at] = part;
-    at += part === "A" ? ids.length : 1;
-  }
-  return out;
-}
-
-/** What stands between the ids that the post-processor put; undefined if it does not take the text once. */
-function inside({ single }: PostProcessor, ids: Uint32Array): Uint32Array | undefined {
-  const before = single.indexOf("A");
-  if (before < 0 || before !== single.lastIndexOf("A")) return undefined;
-  return ids.subarray(before, ids.length - (single.length - 1 - before));
 }

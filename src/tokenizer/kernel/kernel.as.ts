@@ -11,6 +11,7 @@ import { clearMerges, mergeAll } from "./lanes.as";
 import { put } from "./put.as";
 import { classIndex, classPages, family, GEMMA, GPT2, prefix, PREFIX_EACH, PREFIX_EACH_BARE, PREFIX_FIRST_BARE, ceiling, setBudget } from "./state.as";
 import { starts } from "./window.as";
+export { digest } from "./digest.as";
 export { encodesItself, insertPair, insertSplit, insertToken, insertWholeOnly } from "./fill.as";
 export { insertAnyJoin } from "./gemma.as";
 export { insertJoin } from "./joins.as";

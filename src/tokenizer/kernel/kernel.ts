@@ -13,6 +13,7 @@ export interface Kernel {
   findAdded(from: number, to: number, split: number): number;
   lookAhead(from: number, to: number): number;
   forgetAhead(): void;
+  digest(from: number, to: number, first: number, seed: bigint, out: number): void;
   addedId(): number;
   addedEnd(): number;
   normal(from: number, to: number): number;

@@ -1,6 +1,7 @@
 /** The shared memory of the cache: what is found, what gives way, and that nothing half written is ever taken for whole. */
 import { describe, expect, test } from "bun:test";
 import { createTokenizerCache, Level, openCacheBoard } from "../../../../src/tokenizer/cache/board.ts";
+import { bigOf } from "../../../../src/tokenizer/cache/hash.ts";
 import { cacheStats } from "../../../../src/tokenizer/cache/stats.ts";
 import { random } from "../fixtures.ts";
 
@@ -87,6 +88,18 @@ test("texts of one hash are told apart by their bytes", () => {
   expect(content?.text.length).toBe(two.length);
   expect(two.equals(content!.text)).toBe(false);
   expect(one.equals(content!.text)).toBe(true);
+});
+
+test("a hash in two halves is the same", () => {
+  const board = openCacheBoard(memory(64, 1 << 16));
+  const at = board.append(textOf(1), idsOf(1));
+  board.put(Level.l0, 0xffff_fff7_8000_0001n, at, textOf(1).length, idsOf(1).length);
+  const halves = { low: 0x8000_0001 | 0, high: 0xffff_fff7 | 0 };
+  expect(bigOf(halves)).toBe(0xffff_fff7_8000_0001n);
+  expect(board.find(Level.l0, halves, textOf(1).length)?.at).toBe(at);
+  expect(board.find(Level.l0, { ...halves, low: 1 }, textOf(1).length)).toBeUndefined();
+  board.note(halves);
+  expect([board.knows(bigOf(halves)), board.knows({ ...halves, high: 7 })]).toEqual([true, false]);
 });
 
 test("too large a record is left out", () => {
