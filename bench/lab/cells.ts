@@ -102,7 +102,10 @@ export function pacedGroup(quick: boolean): Group {
   return {
     id: "paced",
     gapMs: 15,
-    warmup: [words(`--streams 256 --max-tokens ${quick ? 120 : COMPILED_TOKENS / 256} --prompt-tokens 100`)],
+    warmup: [
+      words(`--streams 256 --max-tokens ${quick ? 120 : COMPILED_TOKENS / 256} --prompt-tokens 100`),
+      words(`--streams 256 --requests ${quick ? 256 : COMPILED_REQUESTS} --max-tokens 1 --prompt-tokens 100`),
+    ],
     cells: [
       {
         id: "paced64",
