@@ -146,11 +146,16 @@ test("and not before the engine says", async () => {
   expect(later[1]! - later[0]!).toBeGreaterThan(1990);
 });
 
+/** As many are with the engine, and no more. */
+async function holds(count: number): Promise<void> {
+  for (let i = 0; i < 1000 && held.length < count; i++) await Bun.sleep(10);
+  await Bun.sleep(30);
+  expect(held).toHaveLength(count);
+}
+
 test("at most 16 requests of a batch are worked on at a time", async () => {
   const made = await create(requests(...Array<string>(20).fill("hold")));
-  for (let i = 0; i < 500 && held.length < 16; i++) await Bun.sleep(10);
-  await Bun.sleep(50);
-  expect(held).toHaveLength(16);
+  await holds(16);
   for (let i = 0; i < 20; i++) {
     while (held[i] === undefined) await Bun.sleep(1);
     answer(held[i]!, "Yes.");
@@ -170,7 +175,7 @@ test("numbers of a request are those that the client wrote", async () => {
 describe("cancel", () => {
   test("ends what is under way, and what has not begun", async () => {
     const made = await create(requests("a", ...Array<string>(30).fill("hold")));
-    await Bun.sleep(30);
+    await holds(16);
     const { body: asked } = await send("POST", `/${made["id"]}/cancel`, {});
     check(batch, asked);
     expect(asked["processing_status"]).toBe("canceling");
@@ -184,7 +189,7 @@ describe("cancel", () => {
 
   test("by another gateway is seen", async () => {
     const made = await create(requests("hold"));
-    await Bun.sleep(30);
+    await holds(1);
     const other = startGateway([], engine, [modelEntry()], 10, undefined, gateway.history);
     await fetch(`${other.url}/v1/messages/batches/${made["id"]}/cancel`, { method: "POST" });
     expect((await ended(made["id"]))["request_counts"]).toMatchObject({ canceled: 1 });
@@ -223,7 +228,7 @@ test("an ended batch can be deleted, and only that", async () => {
   const made = await create(requests("hold"));
   expect((await send("DELETE", `/${made["id"]}`)).status).toBe(400);
   expect((await send("GET", `/${made["id"]}/results`)).status).toBe(400);
-  await Bun.sleep(20);
+  await holds(1);
   answer(held[0]!, "Yes.");
   await ended(made["id"]);
   const { body } = await send("DELETE", `/${made["id"]}`);
@@ -253,8 +258,7 @@ test.each<[string, object]>([
 describe("a gateway that goes", () => {
   test("lets what is under way end; the next one does the rest, and nothing twice", async () => {
     const made = await create(requests("a", ...Array<string>(20).fill("hold")));
-    await Bun.sleep(30);
-    expect(held).toHaveLength(16);
+    await holds(16);
     gateway.draining = true;
     for (const call of held) answer(call, "Yes.");
     await gateway.runs.get(String(made["id"]))?.done;
@@ -265,7 +269,7 @@ describe("a gateway that goes", () => {
     goOn(gateway.history);
     const { body } = await send("GET", `/${made["id"]}`);
     expect(body["processing_status"]).toBe("in_progress");
-    await Bun.sleep(50);
+    await holds(20);
     for (const call of held.slice(16)) answer(call, "Yes.");
     const done = await ended(made["id"]);
     expect(done["request_counts"]).toMatchObject({ succeeded: 21 });
@@ -275,13 +279,12 @@ describe("a gateway that goes", () => {
 
   test("two that go on with one batch give each result once", async () => {
     const made = await create(requests(...Array<string>(10).fill("hold")));
-    await Bun.sleep(30);
+    await holds(10);
     const old = { tenant: "default", id: String(made["id"]), updatedAt: Date.now() - 60_000 };
     await gateway.history!.updateResponse(old);
     const other = startGateway([], engine, [modelEntry()], 10, undefined, gateway.history);
     await fetch(`${other.url}/v1/messages/batches/${made["id"]}`);
-    await Bun.sleep(50);
-    expect(held).toHaveLength(20);
+    await holds(20);
     // one of each in turn
     for (let i = 0; i < 10; i++) for (const call of [held[i]!, held[10 + i]!]) answer(call, "Yes.");
     const done = await ended(made["id"]);
