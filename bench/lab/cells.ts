@@ -49,6 +49,8 @@ export interface Group {
   readonly gapMs: number;
   /** Rest between readiness and the idle reading, where it is not the usual one. */
   readonly restMs?: number;
+  /** How long it is idle for the reading, where that is not the usual time. */
+  readonly idleSeconds?: number;
   /** Loads that are sent before and thrown away: caches fill, and a gateway with a just-in-time compiler gets to compile. */
   readonly warmup: readonly (readonly string[])[];
   readonly cells: readonly Cell[];
@@ -190,5 +192,8 @@ export function bulkGroup(quick: boolean): Group {
   };
 }
 
-/** Nothing is sent: what a gateway costs that nobody asks, when it has done what there was to do after its start. */
-export const REST_GROUP: Group = { id: "rest", gapMs: 15, restMs: 60_000, warmup: [], cells: [] };
+/**
+ * Nothing is sent: what a gateway costs that nobody asks, when it has done what there was to do after its start. What comes every ten
+ * seconds, or thirty, is to come as often as it does.
+ */
+export const REST_GROUP: Group = { id: "rest", gapMs: 15, restMs: 60_000, idleSeconds: 60, warmup: [], cells: [] };

@@ -34,7 +34,7 @@ export async function runSession(
     const gateway = await startGateway(kind, engine.port);
     try {
       await Bun.sleep(group.restMs ?? REST_MS);
-      const idle = await idleOf(gateway, idleSeconds);
+      const idle = await idleOf(gateway, group.idleSeconds ?? idleSeconds);
       const seeded = (flags: readonly string[], cell: number) => [...flags, "--seed", String(seed * 1000 + cell)];
       const [first] = await loadGateway(gateway, idle, seeded(FIRST_REQUEST, 999));
       for (const [i, flags] of group.warmup.entries()) await loadGateway(gateway, idle, seeded(flags, 900 + i));
