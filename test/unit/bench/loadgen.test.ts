@@ -130,10 +130,10 @@ test("percentiles interpolate", () => {
 
 test("CPU of this process is counted", () => {
   const before = readCpu([process.pid]);
-  const until = performance.now() + 60;
-  while (performance.now() < until);
+  const began = process.cpuUsage();
+  while (process.cpuUsage(began).user < 60_000);
   const used = cpuBetween(before, readCpu([process.pid])) / 1e6;
-  expect(used).toBeWithin(10, 500);
+  expect(used).toBeWithin(40, 500);
 });
 
 test("the command line refuses what makes no sense", () => {
@@ -181,7 +181,7 @@ describe("load", () => {
     const result = await runLoad(load);
     expect(most).toBeGreaterThan(3);
     expect(result.done + result.errors).toBe(30);
-    expect(result.wall_s).toBeWithin(0.05, 2);
+    expect(result.wall_s).toBeWithin(0.05, 10);
     expect(result.send_delay_ms!.p50).toBeGreaterThanOrEqual(0);
   });
 

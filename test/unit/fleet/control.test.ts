@@ -12,6 +12,7 @@ import { createLogger } from "../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../src/threads/fleet-board.ts";
 import { demoModelFiles } from "../../../src/tokenizer/demo-model.ts";
 import { testCompute } from "../../support/control.ts";
+import { until } from "../../support/until.ts";
 import { startVllmServer, type VllmServer } from "../../support/vllm-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "collie-control-"));
@@ -26,11 +27,6 @@ afterEach(() => {
   engine?.close();
 });
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (const start = Date.now(); !condition(); await Bun.sleep(5))
-    if (Date.now() - start > 20_000) throw new Error(`not in time: ${what}`);
-}
 
 async function start(args: string[], publish: (snapshot: FleetSnapshot) => Promise<void> = async () => {}) {
   const state: { healthy: boolean; checks: number; constraintsStart?: string } = { healthy: true, checks: 0 };
@@ -147,7 +143,7 @@ test("closing ends the tries", async () => {
   world.start();
   await until(() => world.state.checks > 1, "a try");
   control?.close();
-  await Bun.sleep(50);
+  await Bun.sleep(300); // one that was on its way
   const { checks } = world.state;
   await Bun.sleep(600);
   expect(world.state.checks).toBe(checks);

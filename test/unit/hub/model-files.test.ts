@@ -144,7 +144,7 @@ test("a hub that is not there, or does not answer, neither", async () => {
   world.hub.fault = () => asleep.promise;
   const started = performance.now();
   expect([...(await world.fetch()).keys()]).toEqual(NAMES);
-  expect(performance.now() - started).toBeLessThan(3000);
+  expect(performance.now() - started).toBeLessThan(9000); // without it, it would be 10 s
   expect(world.log.at(-1)).toContain("was silent for 0.2 s");
   asleep.resolve(undefined);
   world.environment["HF_ENDPOINT"] = "http://127.0.0.1:1";

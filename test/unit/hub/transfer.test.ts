@@ -149,7 +149,7 @@ test("a small file whose digest is not git's is not taken", async () => {
 });
 
 test("a body that dries up is given up after the time of silence; a slow one that goes on is not", async () => {
-  world.environment["HF_HUB_DOWNLOAD_TIMEOUT"] = "0.3";
+  world.environment["HF_HUB_DOWNLOAD_TIMEOUT"] = "1";
   const bytes = world.hub.repositories[ID]!.files["config.json"]!.bytes;
   const etag = `"${"a".repeat(40)}"`;
   const slow = (pieces: number) =>
@@ -158,7 +158,7 @@ test("a body that dries up is given up after the time of silence; a slow one tha
         async start(stream) {
           for (let at = 0; at < pieces; at++) {
             stream.enqueue(bytes.subarray(at, at + 1));
-            await Bun.sleep(60);
+            await Bun.sleep(100);
           }
           if (pieces === bytes.length) stream.close();
         },
@@ -166,10 +166,10 @@ test("a body that dries up is given up after the time of silence; a slow one tha
       { headers: { ETag: etag } },
     );
   only("/config.json", () => slow(bytes.length));
-  expect([...(await world.fetch()).keys()]).toEqual(NAMES); // takes a second
+  expect([...(await world.fetch()).keys()]).toEqual(NAMES); // takes longer than the time of silence
   world.environment["HF_HUB_CACHE"] = `${world.folder}/empty`;
   only("/config.json", () => slow(3));
-  expect((await world.failure(ID, { pausesMs: [] })).message).toContain("was silent for 0.3 s");
+  expect((await world.failure(ID, { pausesMs: [] })).message).toContain("was silent for 1 s");
 });
 
 test("what is no hub is told so", async () => {
@@ -217,5 +217,5 @@ test("a caller that gives up is heard at once", async () => {
   const started = performance.now();
   gone.abort(new Error("stopping"));
   expect((await waiting).message).toBe("stopping");
-  expect(performance.now() - started).toBeLessThan(3000);
+  expect(performance.now() - started).toBeLessThan(9000); // it would be silent for 10 s
 });

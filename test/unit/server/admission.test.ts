@@ -3,6 +3,7 @@ import { ClientClosedError, QueueFullError, QueueTimeoutError } from "../../../s
 import { Admission, LIMITED_PATHS } from "../../../src/server/admission.ts";
 import { RequestScopes } from "../../../src/server/request-scope.ts";
 import { LimitBoard } from "../../../src/threads/limit-board.ts";
+import { until } from "../../support/until.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 import { type Gateway, MODEL, startGateway } from "./gateway.ts";
 
@@ -27,8 +28,6 @@ function world({ running = 1, waiting = 10, timeoutSecs = 60 } = {}) {
   });
   return { one: threads[0]!, two: threads[1]!, order, board: LimitBoard.open(memory, 0) };
 }
-
-const soon = () => Bun.sleep(30);
 
 describe("requests over the limit", () => {
   test("run in the order in which they came to their thread", async () => {
@@ -155,10 +154,6 @@ describe("over HTTP", () => {
       body: JSON.stringify({ model: MODEL, ...BODIES[path] }),
       ...(signal && { signal }),
     });
-  const until = async (condition: () => boolean) => {
-    for (let i = 0; i < 400 && !condition(); i++) await Bun.sleep(5);
-    expect(condition()).toBe(true);
-  };
 
   test("every route that models work for is limited, and no other one", async () => {
     gateway = startGateway();
@@ -271,7 +266,6 @@ describe("over HTTP", () => {
       expect(status).toBeGreaterThanOrEqual(400);
     }
     expect((await ask(gateway, "/v1/embeddings/")).status).toBeGreaterThanOrEqual(400);
-    await soon();
-    expect(limits.runningCount()).toBe(0);
+    await until(() => limits.runningCount() === 0);
   });
 });

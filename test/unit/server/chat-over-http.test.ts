@@ -1,5 +1,6 @@
 /** Chat Completions over a real port: what only the whole way from socket to engine and back can show. */
 import { afterEach, describe, expect, test } from "bun:test";
+import { until } from "../../support/until.ts";
 import { checkGrammar, fold, readFrames } from "../apis/chat/chunks.ts";
 import { encode, IM_END } from "../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../generation/scripted-engine.ts";
@@ -8,11 +9,6 @@ import { type Gateway, MODEL, modelEntry, rawRequest, startGateway } from "./gat
 const ask = { model: MODEL, messages: [{ role: "user", content: "Hi" }] };
 let gateway: Gateway;
 afterEach(() => gateway.stop());
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (const start = Date.now(); !condition(); await Bun.sleep(2))
-    if (Date.now() - start > 5000) throw new Error(`not in time: ${what}`);
-}
 
 const idle = () => gateway.scopes.size === 0 && gateway.board.running(gateway.slot) === 0;
 

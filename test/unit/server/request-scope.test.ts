@@ -36,7 +36,7 @@ describe("the signal", () => {
 
   test("fires when time is up", async () => {
     const scope = new RequestScopes(0.01).begin("1", anybody());
-    await Bun.sleep(40);
+    await Bun.sleep(40); // timers fire in the order of their times, however late
     expect(scope.signal.reason).toBeInstanceOf(RequestTimeoutError);
   });
 

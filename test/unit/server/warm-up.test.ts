@@ -13,6 +13,7 @@ import { createTokenizerCache } from "../../../src/tokenizer/cache/board.ts";
 import { cacheStats } from "../../../src/tokenizer/cache/stats.ts";
 import { testControl } from "../../support/control.ts";
 import { testKept } from "../../support/kept.ts";
+import { until } from "../../support/until.ts";
 import { ScriptedEngine } from "../generation/scripted-engine.ts";
 import { MODEL, modelEntry } from "./gateway.ts";
 
@@ -101,7 +102,7 @@ test("chats go the whole way to an engine and back, and leave nothing behind", a
     body,
   });
   void at.app.fetch(request);
-  await Bun.sleep(20);
+  await until(() => at.connections() > 0, "a connection");
   expect(at.connections()).toBe(1);
 });
 

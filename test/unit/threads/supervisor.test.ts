@@ -9,6 +9,7 @@ import { ListenError, type ServingThreads, startServingThreads } from "../../../
 import { testControl } from "../../support/control.ts";
 import { keptNowhere } from "../../support/kept.ts";
 import { TestCaches } from "../../support/prefix.ts";
+import { until } from "../../support/until.ts";
 import { MODEL, modelEntry } from "../server/gateway.ts";
 
 const MORTAL = new URL("./mortal-thread.ts", import.meta.url);
@@ -51,11 +52,6 @@ const ask = (url: string, path: string) =>
     }),
   );
 
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (const began = Date.now(); !condition(); await Bun.sleep(10))
-    if (Date.now() - began > 8000) throw new Error(`not in time: ${what}`);
-}
-
 describe.each([1, 2])("with %d threads", (count) => {
   test("a new fleet is known everywhere once it counts", async () => {
     const { threads, url } = await start(count);
@@ -82,7 +78,7 @@ describe.each([1, 2])("with %d threads", (count) => {
 });
 
 test("a thread that hangs is ended and started again; a shutdown does not wait for one for ever", async () => {
-  const { threads: running, url, lines } = await start(2, 0, 250); // a thread takes its time to load
+  const { threads: running, url, lines } = await start(2, 0, 600); // a thread takes its time to load
   const orders = new BroadcastChannel("mortal-thread");
   orders.postMessage({ hang: 1 });
   await until(() => lines.join("").includes("serving thread hangs; ending it thread=1"), "noticed");
@@ -95,8 +91,8 @@ test("a thread that hangs is ended and started again; a shutdown does not wait f
   const started = performance.now();
   await running.shutdown(100);
   threads = undefined;
-  expect(performance.now() - started).toBeLessThan(6000);
-}, 20_000);
+  expect(performance.now() - started).toBeLessThan(15_000);
+}, 60_000);
 
 test("a thread that dies gives back what it had booked, and comes back with the whole fleet", async () => {
   const { threads, url, board, slot, lines } = await start(2);

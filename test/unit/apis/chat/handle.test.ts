@@ -11,6 +11,7 @@ import { createLogger } from "../../../../src/telemetry/log.ts";
 import { FleetBoard, WorkerState } from "../../../../src/threads/fleet-board.ts";
 import { testControl } from "../../../support/control.ts";
 import { testKept } from "../../../support/kept.ts";
+import { until } from "../../../support/until.ts";
 import { encode, IM_END } from "../../generation/demo-tokenizer.ts";
 import { ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { MODEL, modelEntry } from "../../server/gateway.ts";
@@ -60,7 +61,7 @@ test.each([false, true])("a client that leaves during prefill ends the engine's 
   const { board, slot, context, scopes } = world(engine);
   const client = new AbortController();
   const answer = handleChat({ ...ask, stream }, context, scopes.begin("id", client.signal));
-  await Bun.sleep(0); // the prompt is encoded
+  await until(() => engine.calls.length > 0, "the prompt is encoded");
   expect([scopes.size, board.running(slot)]).toEqual([1, 1]);
   client.abort();
   expect(engine.calls[0]?.cancelled).toBe(1);
@@ -71,7 +72,7 @@ test.each([false, true])("a client that leaves during prefill ends the engine's 
 test.each([false, true])("the time limit is a 504 before the first token (stream %p)", async (stream) => {
   const engine = new ScriptedEngine();
   const { board, slot, context } = world(engine);
-  const scopes = new RequestScopes(0.02);
+  const scopes = new RequestScopes(0.5);
   const answer = handleChat({ ...ask, stream }, context, scopes.begin("id", new AbortController().signal));
   await expect(answer).rejects.toBeInstanceOf(RequestTimeoutError);
   expect(engine.calls[0]?.cancelled).toBe(1);

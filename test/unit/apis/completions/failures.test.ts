@@ -1,6 +1,7 @@
 /** `POST /v1/completions` over HTTP, with a real tokenizer and an engine in memory: failures. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { EngineError } from "../../../../src/engines/engine.ts";
+import { until } from "../../../support/until.ts";
 import { encode } from "../../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { MODEL, modelEntry } from "../../server/gateway.ts";
@@ -86,8 +87,7 @@ describe("failures", () => {
       while (hanging.engine.calls.length < before + 3) await Bun.sleep(1);
       leave.abort();
       await left;
-      const deadline = performance.now() + 2000;
-      while (hanging.engine.calls.some(({ ended }) => !ended) && performance.now() < deadline) await Bun.sleep(1);
+      await until(() => hanging.engine.calls.every(({ ended }) => ended), "the end of all");
       expect(hanging.engine.calls.slice(before).map(({ cancelled }) => cancelled)).toEqual([1, 1, 1]);
     }
   });

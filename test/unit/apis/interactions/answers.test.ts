@@ -1,6 +1,7 @@
 /** Interactions whole and streamed are one answer; each object and event is of its schema. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { EngineError } from "../../../../src/engines/engine.ts";
+import { until } from "../../../support/until.ts";
 import { encode } from "../../generation/demo-tokenizer.ts";
 import { type Gateway, MODEL } from "../../server/gateway.ts";
 import { play, written } from "../../server/tool-chat.ts";
@@ -185,8 +186,7 @@ test("a client that leaves ends the work, and what there was is stored", async (
   const id = /"id":"(int_[0-9a-f]{50})"/.exec(first)?.[1];
   leaving.abort();
   await reader.read().catch(() => {});
-  for (let wait = 0; gateway.scopes.size > 0 && wait < 100; wait++) await Bun.sleep(10);
-  expect(gateway.scopes.size).toBe(0);
+  await until(() => gateway.scopes.size === 0, "the end of the request");
   expect(gateway.engine.calls[0]!.cancelled).toBe(1);
   expect(await get(gateway, id!)).toMatchObject({
     status: "incomplete",

@@ -4,6 +4,7 @@ import { LOST_INTERACTION } from "../../../../src/apis/interactions/logged.ts";
 import { endLost } from "../../../../src/apis/shared/lost-run.ts";
 import { EngineError } from "../../../../src/engines/engine.ts";
 import { checkEvents, readEvents } from "../../../support/schemas/interactions.ts";
+import { until } from "../../../support/until.ts";
 import { encode } from "../../generation/demo-tokenizer.ts";
 import type { ScriptedCall } from "../../generation/scripted-engine.ts";
 import type { Gateway } from "../../server/gateway.ts";
@@ -119,11 +120,6 @@ describe("in the background", () => {
     gateway = interactionsGateway((call) => void calls.push(call));
     return { calls };
   }
-  const until = async (done: () => boolean | Promise<boolean>) => {
-    for (let wait = 0; !(await done()) && wait < 500; wait++) await Bun.sleep(10);
-    expect(await done()).toBe(true);
-  };
-
   test("is told at once, and found until it is over", async () => {
     const { calls } = slowly();
     const begun = await whole(gateway, { background: true });

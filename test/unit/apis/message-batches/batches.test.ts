@@ -80,7 +80,7 @@ async function create(body: object): Promise<Json> {
 }
 
 async function ended(id: unknown): Promise<Json> {
-  for (let i = 0; i < 400; i++) {
+  for (let i = 0; i < 2000; i++) {
     const { body } = await send("GET", `/${id}`);
     check(batch, body, "batch");
     if (body["processing_status"] === "ended") return body;

@@ -45,7 +45,7 @@ export async function connect({ port }: Gateway, headers: Record<string, string>
     socket.onerror = () => reject(new Error("no connection"));
   });
   const next = async (): Promise<Message> => {
-    const until = Date.now() + 5000;
+    const until = Date.now() + 20_000;
     while (received.length <= taken) {
       if (Date.now() > until) throw new Error(`no message behind ${JSON.stringify(received.at(-1))}`);
       await Promise.race([new Promise<void>((resolve) => (wake = resolve)), Bun.sleep(100)]);

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { EngineError } from "../../../../src/engines/engine.ts";
 import { findChatTemplate } from "../../../../src/template/model-template.ts";
+import { until } from "../../../support/until.ts";
 import { decodeAll, encode } from "../../generation/demo-tokenizer.ts";
 import { type Gateway, MODEL, startGateway } from "../../server/gateway.ts";
 import { OSLO, play } from "../../server/tool-chat.ts";
@@ -26,8 +27,7 @@ afterEach(async () => {
 const create = (more: object = {}) => ({ type: "response.create", model: MODEL, input: "Hi", ...more });
 const promptOf = (n: number): string => decodeAll([...gateway.engine.calls[n]!.request.tokenIds], false);
 const idle = async (): Promise<void> => {
-  for (let i = 0; gateway.scopes.size > 0 && i < 300; i++) await Bun.sleep(10);
-  expect(gateway.scopes.size).toBe(0);
+  await until(() => gateway.scopes.size === 0, "the end of all requests");
 };
 
 describe("responses over a WebSocket", () => {
@@ -193,11 +193,13 @@ describe("responses over a WebSocket", () => {
 
   test("a client that does not read pauses the engine", async () => {
     gateway = gatewayOver(undefined, undefined, { contextLength: 1 << 28 });
-    const socket = await Bun.connect({ hostname: "127.0.0.1", port: gateway.port, socket: { data() {} } });
+    let read = 0;
+    const data = (_: unknown, bytes: Uint8Array) => void (read += bytes.length);
+    const socket = await Bun.connect({ hostname: "127.0.0.1", port: gateway.port, socket: { data } });
     socket.write(
       "GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
     );
-    await Bun.sleep(100);
+    await until(() => read > 0, "the upgrade");
     const text = Buffer.from(JSON.stringify(create()));
     socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text]));
     const call = await engineCall(gateway);
@@ -210,8 +212,7 @@ describe("responses over a WebSocket", () => {
     expect(call.paused).toBeGreaterThan(0);
     expect(call.resumed).toBe(0);
     socket.resume();
-    for (let i = 0; call.resumed === 0 && i < 300; i++) await Bun.sleep(10);
-    expect(call.resumed).toBeGreaterThan(0);
+    await until(() => call.resumed > 0, "resume");
     socket.end();
     await idle();
   }, 20_000);

@@ -7,6 +7,7 @@ import type { HistoryStore } from "../../../../src/history/store.ts";
 import { testHistory } from "../../../support/kept.ts";
 import type { ResponseBody } from "../../../support/schemas/responses.ts";
 import { checkEvents } from "../../../support/schemas/responses-order.ts";
+import { until as soon } from "../../../support/until.ts";
 import type { Gateway } from "../../server/gateway.ts";
 import { answered, post } from "../responses/http.ts";
 import {
@@ -191,10 +192,7 @@ describe("a response in the background", () => {
     await until(gateway, id, "in_progress");
     const logged = async () =>
       (await history.readEvents("default", id, -1, { maxEvents: 99, maxBytes: 1e6 }))!.map(({ json }) => json);
-    for (let i = 0; !(await logged()).some((json) => json.includes("output_item.done")); i++) {
-      if (i === 300) throw new Error("the item is not logged");
-      await Bun.sleep(10);
-    }
+    await soon(async () => (await logged()).some((json) => json.includes("output_item.done")), "the item is logged");
     const row = (await history.getResponse("default", id))!;
     const events = await logged();
     // the same as another process would have left it when it was killed
@@ -235,7 +233,7 @@ describe("a response in the background", () => {
       deleted: true,
     });
     expect((await get(one, id)).status).toBe(404);
-    for (let i = 0; one.scopes.size > 0 && i < 200; i++) await Bun.sleep(10);
+    await soon(() => one.scopes.size === 0, "the end of the request");
     expect([one.scopes.size, call.cancelled]).toEqual([0, 1]);
     const loud = one.logged.filter((line) => /"level":"(?:warn|error)"/.test(line));
     expect(loud).toEqual([]);
@@ -250,7 +248,7 @@ describe("a response in the background", () => {
     await endLost(other.history!, "default", id, LOST_RESPONSE);
     const told = await streamOf(other, id);
     say(call, " there");
-    for (let i = 0; one.scopes.size > 0 && i < 200; i++) await Bun.sleep(10);
+    await soon(() => one.scopes.size === 0, "the end of the request");
     expect([one.scopes.size, call.cancelled]).toEqual([0, 1]);
     expect(await streamOf(one, id)).toEqual(told);
     expect(one.logged.filter((line) => /"level":"(?:warn|error)"/.test(line))).toEqual([]);

@@ -4,6 +4,7 @@ import { testControl } from "../../../support/control.ts";
 import { testHistory } from "../../../support/kept.ts";
 import { checkResponse, type ResponseBody, type ResponseEvent } from "../../../support/schemas/responses.ts";
 import { readEvents } from "../../../support/schemas/responses-order.ts";
+import { until as soon } from "../../../support/until.ts";
 import { encode, IM_END } from "../../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { type Gateway, modelEntry, startGateway } from "../../server/gateway.ts";
@@ -21,11 +22,8 @@ export function gatewayOver(
 
 /** The engine's nth call, once it has come. */
 export async function engineCall({ engine }: Gateway, n = 0): Promise<ScriptedCall> {
-  for (let i = 0; engine.calls[n] === undefined; i++) {
-    if (i === 300) throw new Error(`no call ${n} of the engine`);
-    await Bun.sleep(10);
-  }
-  return engine.calls[n];
+  await soon(() => engine.calls[n] !== undefined, `call ${n} of the engine`);
+  return engine.calls[n]!;
 }
 
 export const say = (call: ScriptedCall, text: string): void => {
@@ -58,7 +56,7 @@ export async function until(gateway: Gateway, id: string, ...statuses: readonly 
   for (let i = 0; ; i++) {
     const body = await retrieved(gateway, id);
     if (statuses.includes(body.status)) return body;
-    if (i === 300) throw new Error(`${id} stays ${body.status}`);
+    if (i === 2000) throw new Error(`${id} stays ${body.status}`);
     await Bun.sleep(10);
   }
 }

@@ -3,6 +3,7 @@ import { EngineError } from "../../../../src/engines/engine.ts";
 import { type DispatchObserver, UNOBSERVED } from "../../../../src/fleet/dispatch/observer.ts";
 import type { WorkerEntry } from "../../../../src/fleet/snapshot.ts";
 import { WorkerState } from "../../../../src/threads/fleet-board.ts";
+import { until } from "../../../support/until.ts";
 import { encode, IM_END } from "../../generation/demo-tokenizer.ts";
 import { type ScriptedCall, ScriptedEngine } from "../../generation/scripted-engine.ts";
 import { type Gateway, MODEL, modelEntry, startGateway } from "../../server/gateway.ts";
@@ -117,10 +118,10 @@ describe("another model answers", () => {
       const begun = await post(path!, { model: MODEL, input: "The capital", background: true });
       const { id } = (await begun.json()) as { id: string };
       let text = "";
-      for (let i = 0; i < 200 && !text.includes('"completed"'); i++) {
-        await Bun.sleep(5);
+      await until(async () => {
         text = await (await fetch(gateway.url + poll + id)).text();
-      }
+        return text.includes('"completed"');
+      }, "the answer");
       expect(text).toContain("Paris");
       expect(text).not.toContain(OTHER);
       expect(calls).toHaveLength(2);
@@ -163,10 +164,10 @@ test("one that stands in for work in the background is counted when it answers, 
     const state = async () =>
       ((await (await fetch(`${gateway.url}/v1/responses/${id}`)).json()) as { status: string }).status;
     let status = "queued";
-    for (let i = 0; i < 200 && (status === "queued" || status === "in_progress"); i++) {
-      await Bun.sleep(5);
+    await until(async () => {
       status = await state();
-    }
+      return status !== "queued" && status !== "in_progress";
+    }, "the end");
     expect([status, counted]).toEqual(isAway ? ["failed", []] : ["completed", [`${MODEL} > ${OTHER}`]]);
     if (!isAway) await gateway.stop();
   }
@@ -177,12 +178,8 @@ test("a model's own limit holds in the background as well", async () => {
     start(() => {}, { args: ["--model-card", `${OTHER}:request_timeout_secs=1`, "--request-timeout-secs", "100"] });
     const begun = await post(path, { model: OTHER, input: "The capital", background: true });
     const { id } = (await begun.json()) as { id: string };
-    let text = "";
-    for (let i = 0; i < 60 && !text.includes('"failed"'); i++) {
-      await Bun.sleep(50);
-      text = await (await fetch(`${gateway.url}${path}/${id}`)).text();
-    }
-    expect(text).toContain('"failed"');
+    const text = async () => (await fetch(`${gateway.url}${path}/${id}`)).text();
+    await until(async () => (await text()).includes('"failed"'), "the end");
     if (path === "/v1/responses") await gateway.stop();
   }
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileSource, parseWorkerFile, readWorkerFile, WorkerFileError } from "../../../../src/fleet/discovery/file.ts";
 import type { DiscoveredWorker } from "../../../../src/fleet/worker-source.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
+import { until } from "../../../support/until.ts";
 
 const problemOf = (text: string): string => {
   try {
@@ -103,8 +104,7 @@ describe("a worker file that is watched", () => {
   };
   /** The file system answers in its own time. */
   const looked = async () => {
-    const end = Date.now() + 2000;
-    while (clock.waits === 0 && Date.now() < end) await Bun.sleep(1);
+    await until(() => clock.waits > 0, "a look");
     expect(clock.waits).toBe(1);
   };
   const look = async (times = 2) => {
