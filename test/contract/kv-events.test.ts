@@ -21,6 +21,7 @@ import type { ChainKeys, PrefixReader } from "../../src/threads/prefix-types.ts"
 import { demoModelFiles } from "../../src/tokenizer/demo-model.ts";
 import { testCompute } from "../support/control.ts";
 import { chainOf } from "../support/prefix.ts";
+import { settle } from "./simulator/harness.ts";
 
 setDefaultTimeout(60_000);
 
@@ -77,7 +78,7 @@ async function fleet(
   closing.push(() => control.close());
   const workers = (port: number) => (seen.at(-1)?.workers ?? []).filter(({ url }) => url.includes(`:${port}`));
   await until(() => urls.every((url) => workers(Number(url.split(":").at(-1))).length > 0), "the workers");
-  await Bun.sleep(200); // subscriptions are made when a worker is ready
+  await settle(); // subscriptions are made when a worker is ready
   return {
     index,
     reader: index.reader(0),
@@ -225,7 +226,7 @@ describe.each(["framing", "grpc-js"])("over %s", (transport) => {
       simulator.setFault({ fault: { kind: "kv-gap" }, times: 1 });
       await traffic(engine, next, 3);
       await until(() => of.counted("smg_kv_event_subscription_failures_total") > before, "the gap");
-      await Bun.sleep(200);
+      await settle();
       expect(simulator.blocks()[0]!.blocks.length).toBeGreaterThan(0);
       expect(held(of, simulator)).toBe(0);
       expect(held(of, other)).toBe(other.blocks()[0]!.blocks.length);
@@ -237,7 +238,7 @@ describe.each(["framing", "grpc-js"])("over %s", (transport) => {
       await simulator.restart({ blockSize: 32 });
       await until(() => of.lines.some((line) => line.includes("another engine answers")), "the other engine");
       await until(() => of.workers(simulator.port)[0]?.blockSize === 32, "its registration");
-      await Bun.sleep(500);
+      await settle(50);
       await traffic(engineAt(simulator.port, dialect), next, 30);
       await agrees(of, simulator, other);
     },
@@ -315,7 +316,8 @@ test("an engine that publishes nothing is asked once, and stays a guess", async 
   const simulator = await simulated(["--dialect", "vllm", "--no-kv-events"]);
   const of = await fleet([`grpc://127.0.0.1:${simulator.port}`]);
   await traffic(engineAt(simulator.port, "vllm"), prompts(9), 5);
-  await Bun.sleep(500);
+  await until(() => of.counted("smg_kv_event_subscription_failures_total") > 0, "its refusal");
+  await settle(50);
   expect(of.counted("smg_kv_event_subscription_failures_total")).toBe(1);
   expect(of.workers(simulator.port)[0]?.sendsEvents ?? false).toBe(false);
 });
@@ -331,7 +333,7 @@ test("a subscription that breaks is made anew, and begins from nothing", async (
   await traffic(engine, next, 2);
   await until(() => of.counted("smg_kv_event_subscription_failures_total") > 0, "its end");
   await until(() => of.workers(simulator.port)[0]?.sendsEvents === false, "the threads");
-  await Bun.sleep(500);
+  await settle(50); // it is made anew after a moment
   await engine.flushCache(5, 5000);
   await traffic(engine, next, 20);
   await agrees(of, simulator);

@@ -193,6 +193,15 @@ describe("starting", () => {
   });
 });
 
+/** Waits until no thread takes connections: all of them have been told by then. */
+const refusesConnections = ({ url }: { readonly url: string }) =>
+  eventually(() =>
+    fetch(`${url}/readiness`, { keepalive: false }).then(
+      () => false,
+      (error: { readonly code?: string }) => error.code === "ECONNREFUSED",
+    ),
+  );
+
 for (const threads of ["1", "2"]) {
   describe(`shutdown, ${threads} thread(s)`, () => {
     let engine: TestEngine;
@@ -211,8 +220,7 @@ for (const threads of ["1", "2"]) {
       const unstreamed = chat(gateway, { model: gateway.model, messages: user("slow stream") }).then((r) => r.json());
       await eventually(async () => (await engine.stats()).open === 2);
       gateway.program.kill("SIGTERM");
-      await Bun.sleep(150);
-      await expect(fetch(`${gateway.url}/readiness`, { keepalive: false })).rejects.toThrow();
+      await refusesConnections(gateway);
       expect(await running).toContain("[DONE]");
       expect(await unstreamed).toMatchObject({ choices: [{ finish_reason: "stop" }] });
       expect(await gateway.program.exited).toBe(0);
@@ -242,9 +250,9 @@ for (const threads of ["1", "2"]) {
       const connection = await connect(gateway);
       const body = JSON.stringify({ model: gateway.model, messages: user("hello"), max_tokens: 2 });
       connection.write(
-        `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
+        `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
       );
-      await Bun.sleep(100);
+      await eventually(() => connection.heard().includes("100 Continue"));
       gateway.program.kill("SIGTERM");
       await gateway.program.until(/stopping/);
       await Bun.sleep(600);
@@ -260,7 +268,7 @@ for (const threads of ["1", "2"]) {
         .catch(() => "cut");
       await eventually(async () => (await engine.stats()).open === 1);
       gateway.program.kill("SIGTERM");
-      await Bun.sleep(200);
+      await gateway.program.until(/stopping/);
       const started = performance.now();
       gateway.program.kill("SIGTERM");
       expect(await gateway.program.exited).toBe(143);
@@ -283,8 +291,7 @@ for (const threads of ["1", "2"]) {
       );
       await eventually(async () => (await engine.stats()).open === 1);
       gateway.program.kill("SIGTERM");
-      await gateway.program.until(/stopping/);
-      await Bun.sleep(100); // the threads are told after that line
+      await refusesConnections(gateway);
       const before = connection.heard().length;
       const answer = () => connection.heard().slice(before);
       if (!connection.isClosed()) connection.write(post("hello again"));

@@ -7,7 +7,15 @@ import { join } from "node:path";
 import { demoModelFiles } from "../../src/tokenizer/demo-model.ts";
 import { Rng, string } from "../golden/tokenizer/strings.ts";
 import { BUILD_MS, collieBinary } from "./support/binary.ts";
-import { cleanEnv, root, startEngine, startGateway, type TestEngine, type TestGateway } from "./support/processes.ts";
+import {
+  cleanEnv,
+  eventually,
+  root,
+  startEngine,
+  startGateway,
+  type TestEngine,
+  type TestGateway,
+} from "./support/processes.ts";
 
 interface Golden {
   readonly seed: number;
@@ -106,12 +114,14 @@ describe("a gateway with two threads", () => {
       const path = `/v1/tokenizers/${added.body["id"]}`;
       for (const { status } of await often(() => ask("GET", path))) expect(status).toBe(200);
       while ((await ask("GET", `${path}/status`)).body["status"] === "pending") await Bun.sleep(5);
-      await Bun.sleep(100); // the other thread hears of it a moment later
+      const prompt = cases.map(({ s }) => s);
+      const counted = () => often(() => ask("POST", "/v1/tokenize", { model: "org/small", prompt }));
+      // the other thread hears of it a moment later
+      await eventually(async () => (await counted()).every(({ status }) => status === 200));
       const again = { name: "org/small", source: join(folder, "o200k") };
       for (const { status, body } of await often(() => ask("POST", "/v1/tokenizers", again)))
         expect([status, (body["error"] as { param?: string }).param]).toEqual([409, "name"]);
-      const prompt = cases.map(({ s }) => s);
-      for (const { status, body } of await often(() => ask("POST", "/v1/tokenize", { model: "org/small", prompt })))
+      for (const { status, body } of await counted())
         expect([status, body["tokens"]]).toEqual([200, cases.map(({ ids }) => ids)]);
       expect(await ask("DELETE", path)).toMatchObject({ status: 200 });
       for (const { status } of await often(() => ask("GET", path))) expect(status).toBe(404);

@@ -147,6 +147,7 @@ describe.each(CHANNELS_AND_LATE)("channel %s", (_name, create) => {
     const reading = read(channel, "/test.Bytes/Stream", json({ count: 200 }), (n, r) => {
       if (n === 0) r.call.pause();
     });
+    await until(() => reading.numbers.length > 0);
     await sleep(200);
     expect(reading.ends).toBe(0);
     reading.call.resume();

@@ -42,14 +42,14 @@ describe.each(CHANNELS)("faults, channel %s", (name, create) => {
   test("nobody listens: UNAVAILABLE soon, without the address", async () => {
     const server = await start();
     await server.kill();
-    const channel = open(server.target);
+    const channel = open(server.target, { connectTimeoutMs: 15_000 });
     const begin = performance.now();
     for (let i = 0; i < 3; i++) {
       const error = await failure(channel.unary("/test.Bytes/Echo", NOTHING));
       expect(error.code).toBe(GrpcStatus.UNAVAILABLE);
       expect(error.message).not.toMatch(ADDRESS);
     }
-    expect(performance.now() - begin).toBeLessThan(1500);
+    expect(performance.now() - begin).toBeLessThan(7500); // it does not wait for the timeout
   });
 
   test("a peer that takes the connection and says nothing: UNAVAILABLE after the connect timeout", async () => {

@@ -360,8 +360,8 @@ describe("a client that leaves", () => {
       await asking.catch(() => {});
       const from = performance.now();
       await until(() => worker.left.length === 1 && front.running() === 0);
-      expect(performance.now() - from).toBeLessThan(1000); // milliseconds, where nothing else runs
-    });
+      expect(performance.now() - from).toBeLessThan(4000); // milliseconds, where nothing else runs
+    }, 15_000);
 });
 
 describe("a client that leaves an answer that has not come, or not all of it", () => {

@@ -7,7 +7,7 @@ import old from "../../golden/proto/descriptors-0.4.14.json";
 import newest from "../../golden/proto/descriptors-0.4.28.json";
 import type { DialectName, PlainMessage } from "../../support/proto-package.ts";
 import { type DialectClient, SERVICES, statusOf, withDialect } from "./dialect-client.ts";
-import { type Plain, until } from "./harness.ts";
+import { type Plain, settle, until } from "./harness.ts";
 
 const DIALECTS = Object.keys(SERVICES) as DialectName[];
 const AGES = ["0.4.14", "0.4.28"] as const;
@@ -267,7 +267,7 @@ describe("an old engine", () => {
       const feed = client.stream("SubscribeKvEvents", { start_sequence_number: 500 }, types, (batch) =>
         batches.push(batch),
       );
-      await Bun.sleep(50);
+      await settle(5);
       const prompt = Array.from({ length: 40 }, (_, i) => i + 1);
       await client.generate({ request_id: "x", tokenized: { input_ids: prompt }, sampling_params: { max_tokens: 2 } });
       await until(() => batches.length > 0, "a batch");

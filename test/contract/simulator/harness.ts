@@ -171,6 +171,14 @@ export async function withScript(
   }
 }
 
+/**
+ * Lets what goes on in this process go on for a while, where there is nothing to wait for. In short turns, since after a pause of the
+ * whole machine one long sleep would be over at once, with nothing done.
+ */
+export async function settle(turns = 20): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await Bun.sleep(10);
+}
+
 /** Waits until a condition holds; fails after four seconds. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
   const deadline = performance.now() + 4000;

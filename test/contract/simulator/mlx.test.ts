@@ -4,7 +4,7 @@ import * as grpc from "@grpc/grpc-js";
 import { unzipSync } from "fflate";
 import type { PlainMessage } from "../../support/proto-package.ts";
 import { idsOf, statusOf, withDialect } from "./dialect-client.ts";
-import { type Plain, until } from "./harness.ts";
+import { type Plain, settle, until } from "./harness.ts";
 
 const EOS = 151_645;
 const OTHER_EOS = 151_643;
@@ -79,9 +79,16 @@ test("nothing is checked: no tokens asked for give one, a negative temperature r
 test("an Abort ends a stream with OK and without a Complete; unknown ids are no matter", () =>
   withDialect("mlx", { speed: "1", decodeBaseMs: 2 }, async (client, engine) => {
     for (const stream of [true, false]) {
-      const endless = client.generate(ask({ max_tokens: 5000, ignore_eos: true }, { request_id: "x", stream }));
+      let seen = 0;
+      const endless = client.generate(
+        ask({ max_tokens: 5000, ignore_eos: true }, { request_id: "x", stream }),
+        (count) => {
+          seen = count;
+        },
+      );
       await until(() => engine.stats().engine.running === 1, "it runs");
-      await Bun.sleep(20);
+      if (stream) await until(() => seen > 0, "its first chunk");
+      else await settle(2);
       expect(await client.call("Abort", { request_ids: ["nobody", "x"] })).toEqual({});
       const { status, completes, chunks } = await endless;
       expect([status, completes]).toEqual([0, []]);

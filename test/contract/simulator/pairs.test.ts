@@ -4,7 +4,7 @@ import * as grpc from "@grpc/grpc-js";
 import type { SimulatorOptions } from "../../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../../src/simulator/simulator.ts";
 import { type DialectClient, type Stream, withDialect } from "./dialect-client.ts";
-import { type Plain, settings, TABLES, until } from "./harness.ts";
+import { type Plain, settings, settle, TABLES, until } from "./harness.ts";
 
 type Dialect = "vllm" | "sglang" | "tokenspeed";
 
@@ -67,7 +67,7 @@ describe.each([
     }));
 
   test("whichever comes first waits for the other, and gives up after a while", () =>
-    withPair(dialect, { handoverTimeoutSecs: 0.2 }, async (prefill, decode) => {
+    withPair(dialect, { handoverTimeoutSecs: 1.5 }, async (prefill, decode) => {
       for (const sides of [
         [prefill, decode],
         [decode, prefill],
@@ -80,12 +80,13 @@ describe.each([
           0, 0,
         ]);
       }
-      for (const side of [prefill, decode]) {
-        const { status, details } = await side.client.generate(ask(port(prefill), 9));
+      const alone = async (side: Side, room: number) => {
+        const { status, details } = await side.client.generate(ask(port(prefill), room));
         expect(status).toBe(grpc.status.INTERNAL);
         expect(details).toContain("KV transfer failed: ");
         expect(side.engine.requests().at(-1)).toMatchObject({ outcome: "failed", details });
-      }
+      };
+      await Promise.all([alone(prefill, 9), alone(decode, 10)]);
     }));
 
   test("a room with another prompt fails both legs; a request without a room is refused", () =>
@@ -258,7 +259,7 @@ describe("vLLM", () => {
     }));
 
   test("blocks are let go when the decode is refused or aborted, and when nobody comes", () =>
-    withPair("vllm", { kvConnector: "nixl", kvLeaseSecs: 0.3 }, async (prefill, decode) => {
+    withPair("vllm", { kvConnector: "nixl", kvLeaseSecs: 1.5 }, async (prefill, decode) => {
       const pinned = () => prefill.engine.stats().engine.blocksPinned;
       const handoff = handoffOf(await prefill.client.generate(first(GIVE)));
       await decode.client.generate(ask({ max_tokens: 5, top_p: 7 }, handoff));
@@ -269,7 +270,7 @@ describe("vLLM", () => {
       const slow = handoffOf(await prefill.client.generate(first(GIVE)));
       const answer = decode.client.generate(ask({ max_tokens: 5 }, slow));
       await until(() => decode.engine.stats().open === 1, "the decode waits");
-      await Bun.sleep(20);
+      await settle(2);
       await decode.client.call("Abort", { request_ids: ["r"] });
       await answer;
       await until(() => pinned() === 0, "aborted");

@@ -1,6 +1,6 @@
 /** Frames written and read by hand, for what well-behaved clients never send. */
 import { expect, test } from "bun:test";
-import { until, withEngine } from "./harness.ts";
+import { settle, until, withEngine } from "./harness.ts";
 
 const ECHO = { output: "echo", speed: "instant" } as const;
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -106,7 +106,7 @@ class Peer {
   async quiet(): Promise<void> {
     for (let before = -1; before !== this.frames.length; ) {
       before = this.frames.length;
-      await Bun.sleep(40);
+      await settle(4);
     }
   }
 

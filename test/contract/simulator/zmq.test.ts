@@ -1,6 +1,6 @@
 /** KV events over ZeroMQ, as a peer sees them that knows ZMTP 3.0 and nothing of the simulated engine. */
 import { expect, test } from "bun:test";
-import { ask, until, withEngine } from "./harness.ts";
+import { ask, settle, until, withEngine } from "./harness.ts";
 
 const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
 const number = (value: number): Buffer => {
@@ -95,7 +95,7 @@ async function subscriber(port: number, topic = ""): Promise<ZmqPeer> {
   const peer = await dial(port, "SUB");
   peer.send([Buffer.concat([Uint8Array.of(1), Buffer.from(topic)])]);
   // There is no answer to wait for.
-  await Bun.sleep(50);
+  await settle(5);
   return peer;
 }
 

@@ -1,5 +1,6 @@
 /** Ways to end a generation before its end. */
 import { expect } from "bun:test";
+import { settle } from "../../../simulator/harness.ts";
 import { until } from "../../channels.ts";
 import type { Case } from "../case.ts";
 
@@ -43,7 +44,7 @@ export const abortCases: readonly Case[] = [
           afterChunks: 3,
           during(call, requestId) {
             void peer.engine.abort([requestId]).then(async () => {
-              await Bun.sleep(150);
+              await settle(15);
               silent = true;
               call.cancel();
             });
