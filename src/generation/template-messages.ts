@@ -43,8 +43,7 @@ export function* templateMessagesSteps(
       if (i % PIECE_ITEMS === PIECE_ITEMS - 1) yield;
       const param = `messages[${at}].tool_calls[${firstCall + i}].function.arguments`;
       const isLong = call.arguments.length > PIECE_TEXT;
-      const given = isLong ? yield* argumentSteps(call, traits.calls, param) : callArguments(call, traits.calls, param);
-      const called = { name: call.name, arguments: given };
+      const called = { name: call.name, arguments: yield* callArguments(call, traits.calls, param) };
       const shownCall = { id: ids.next(call), type: "function", function: called };
       calls.push(toolCalls.length > PIECE_ITEMS && !isLong ? plainValue(shownCall) : shownCall); // what comes next takes a message in one go
     }
@@ -190,35 +189,21 @@ function emptyContent({ withoutContent }: Message, calls: CallTraits | undefined
   return withoutContent === true ? (calls.besideNull ? null : "") : calls.besideEmpty ? "" : null;
 }
 
-function callArguments({ arguments: text }: ToolCall, traits: CallTraits | undefined, param: string): unknown {
+/** Those of a call, read in steps where they are long. */
+function* callArguments({ arguments: text }: ToolCall, traits: CallTraits | undefined, param: string): Steps<unknown> {
   if (traits?.arguments === "text") return text.trim() === "" ? "{}" : text;
   if (text.trim() === "") return new Map();
   try {
-    return parseLossless(text) ?? new Map();
+    return (text.length > PIECE_TEXT ? yield* losslessSteps(text) : parseLossless(text)) ?? new Map();
   } catch (error) {
-    return brokenArguments(text, traits, param, error);
+    if (!(error instanceof SyntaxError)) throw error;
+    // What a model broke off stays in its history, where the template allows it.
+    if (traits === undefined || traits.takesText) return text;
+    throw new InvalidRequestError(
+      `${param} is not valid JSON, which this model's chat template needs: ${error.message}`,
+      { param, cause: error },
+    );
   }
-}
-
-/** The same of long ones, in steps. */
-function* argumentSteps({ arguments: text }: ToolCall, traits: CallTraits | undefined, param: string): Steps<unknown> {
-  if (traits?.arguments === "text") return text.trim() === "" ? "{}" : text;
-  if (text.trim() === "") return new Map();
-  try {
-    return (yield* losslessSteps(text)) ?? new Map();
-  } catch (error) {
-    return brokenArguments(text, traits, param, error);
-  }
-}
-
-/** What a model broke off stays in its history, where the template allows it. */
-function brokenArguments(text: string, traits: CallTraits | undefined, param: string, error: unknown): string {
-  if (!(error instanceof SyntaxError)) throw error;
-  if (traits === undefined || traits.takesText) return text;
-  throw new InvalidRequestError(
-    `${param} is not valid JSON, which this model's chat template needs: ${error.message}`,
-    { param, cause: error },
-  );
 }
 
 interface NamedCall {

@@ -70,8 +70,7 @@ export class ChatStream implements StreamSink {
 
   emitText(index: number, text: string): void {
     // anything but the first of a choice, which is preceded by its role
-    if (this.textOnly && this.isBare[index] === false)
-      this.out.write(this.textHeads[index]! + quoted(text) + this.textTail);
+    if (this.textOnly && this.isBare[index] === false) this.textFrame(index, text);
     else
       this.output({ type: "output", index, parts: [{ type: "text", text }], tokenIds: undefined, logprobs: undefined });
   }
@@ -114,11 +113,12 @@ export class ChatStream implements StreamSink {
 
   /** A chunk with nothing but a part of the output. */
   private part(index: number, part: OutputPart): void {
-    if (this.textOnly && part.type === "text") {
-      this.out.write(this.textHeads[index]! + quoted(part.text) + this.textTail);
-      return;
-    }
-    this.frame(index, `"delta":${this.delta(index, part)},"logprobs":null,"finish_reason":null`);
+    if (this.textOnly && part.type === "text") this.textFrame(index, part.text);
+    else this.frame(index, `"delta":${this.delta(index, part)},"logprobs":null,"finish_reason":null`);
+  }
+
+  private textFrame(index: number, text: string): void {
+    this.out.write(this.textHeads[index]! + quoted(text) + this.textTail);
   }
 
   private isShown({ type }: OutputPart): boolean {
